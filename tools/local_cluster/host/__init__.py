@@ -1,0 +1,1 @@
+"""What the machine must bring: system packages, Go programs, a container engine, ports."""
