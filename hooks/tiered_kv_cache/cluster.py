@@ -1,0 +1,154 @@
+"""The few things that hooks ask the Kubernetes API, as plain JSON objects.
+
+Plain JSON on purpose: no fault of a generated model class can hide a field, and tests feed recorded answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+JsonObject = dict[str, Any]
+
+CALL_SECONDS = 20
+"""Timeout of one call to the API server."""
+
+
+class ClusterError(Exception):
+    """The API server cannot be asked, or says no. ``fix``: what a person does about it."""
+
+    def __init__(self, what: str, fix: str = "see the API server's message, and try again") -> None:
+        super().__init__(what)
+        self.fix = fix
+
+
+class Cluster(Protocol):
+    """What hooks need of a cluster. All raise ClusterError."""
+
+    def pods(self, namespace: str, selector: str) -> list[JsonObject]:
+        """Pods that match a label selector."""
+        ...
+
+    def events(self, namespace: str, field_selector: str) -> list[JsonObject]:
+        """Events that match a field selector, oldest first."""
+        ...
+
+    def claim(self, namespace: str, name: str) -> JsonObject | None:
+        """A PersistentVolumeClaim, or None when there is none."""
+        ...
+
+    def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
+        """Last lines of a container's log; empty when there is none."""
+        ...
+
+
+class KubernetesCluster:
+    """A real cluster through the official client."""
+
+    def __init__(self, api: Any) -> None:
+        """``api``: a kubernetes.client.CoreV1Api."""
+        self.api = api
+
+    @classmethod
+    def connect(cls, kubeconfig: str | None = None, context: str | None = None) -> KubernetesCluster:
+        """Connect with a kubeconfig when one is named, else from inside the cluster, else with the usual kubeconfig."""
+        # Imported here: the client takes half a second, and an init container has no use for it.
+        from kubernetes import client, config  # noqa: PLC0415
+
+        try:
+            if in_cluster() and not kubeconfig and not context:
+                config.load_incluster_config()  # type: ignore[no-untyped-call,unused-ignore]
+            else:
+                config.load_kube_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call,unused-ignore]
+        except config.ConfigException as err:
+            raise ClusterError(
+                f"no way into a cluster: {err}",
+                "set KUBECONFIG or --kubeconfig, and --context, to a cluster you can reach",
+            ) from err
+        return cls(client.CoreV1Api())
+
+    def pods(self, namespace: str, selector: str) -> list[JsonObject]:
+        """See Cluster."""
+        return self._list("list pods", namespace, self.api.list_namespaced_pod, label_selector=selector)
+
+    def events(self, namespace: str, field_selector: str) -> list[JsonObject]:
+        """See Cluster."""
+        found = self._list("list events", namespace, self.api.list_namespaced_event, field_selector=field_selector)
+        return sorted(found, key=_event_time)
+
+    def claim(self, namespace: str, name: str) -> JsonObject | None:
+        """See Cluster."""
+        call = self.api.read_namespaced_persistent_volume_claim
+        answer = self._call("get persistentvolumeclaims", namespace, call, missing_ok=True, name=name)
+        return _object(answer) if answer is not None else None
+
+    def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
+        """See Cluster."""
+        try:
+            answer = self._call(
+                "get pods/log",
+                namespace,
+                self.api.read_namespaced_pod_log,
+                name=pod,
+                container=container,
+                previous=previous,
+                tail_lines=lines,
+                limit_bytes=20_000,
+            )
+        except ClusterError:
+            return ""  # A log is a help for people; a container that has none yet answers 400.
+        return (answer or b"").decode("utf-8", "replace")
+
+    def _list(self, doing: str, namespace: str, call: Callable[..., Any], **args: Any) -> list[JsonObject]:
+        answer = self._call(doing, namespace, call, limit=500, **args)
+        items = _object(answer or b"{}").get("items")
+        return [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
+
+    def _call(
+        self, doing: str, namespace: str, call: Callable[..., Any], missing_ok: bool = False, **args: Any
+    ) -> bytes | None:
+        from kubernetes.client import ApiException  # noqa: PLC0415
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+        try:
+            answer = call(namespace=namespace, _preload_content=False, _request_timeout=CALL_SECONDS, **args)
+            return bytes(answer.data)
+        except ApiException as err:
+            if err.status == 404 and missing_ok:
+                return None
+            if err.status in (401, 403):
+                raise ClusterError(
+                    f"may not {doing} in namespace {namespace} ({err.status} {err.reason})",
+                    "install the chart's Role and RoleBinding of verify, or use a kubeconfig that may",
+                ) from err
+            raise ClusterError(f"cannot {doing} in namespace {namespace}: {err.status} {err.reason}") from err
+        except (HTTPError, OSError) as err:
+            raise ClusterError(
+                f"cannot {doing} in namespace {namespace}: the API server does not answer ({err})",
+                "check the network between here and the API server",
+            ) from err
+
+
+def in_cluster() -> bool:
+    """Whether this process runs in a Pod with a ServiceAccount."""
+    token = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
+    return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and token.exists()
+
+
+def _object(answer: bytes) -> JsonObject:
+    try:
+        found = json.loads(answer)
+    except ValueError as err:
+        raise ClusterError(f"the API server's answer is not JSON: {answer[:100]!r}") from err
+    if not isinstance(found, dict):
+        raise ClusterError(f"the API server's answer is not an object: {answer[:100]!r}")
+    return found
+
+
+def _event_time(event: JsonObject) -> str:
+    series = event.get("series") or {}
+    times = (series.get("lastObservedTime"), event.get("lastTimestamp"), event.get("eventTime"))
+    return str(next((t for t in times if t), ""))

@@ -1,0 +1,126 @@
+"""Client of one vLLM server (OpenAI API, metrics, development endpoints)."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from .deadline import Deadline
+from .http import BadAnswer, Http
+from .metrics import Samples
+
+
+class EngineError(Exception):
+    """vLLM answered with something unexpected; the message says what."""
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A finished completion. ``ttft_ms``: from sending to the first token, in milliseconds."""
+
+    text: str
+    ttft_ms: float
+    prompt_tokens: int | None
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Answer of /tokenize. ``max_model_len`` in tokens, None when vLLM does not say."""
+
+    ids: list[int]
+    max_model_len: int | None
+
+
+class Engine:
+    """One vLLM server. Every method raises http.Unreachable, http.BadAnswer, EngineError or DeadlinePassed."""
+
+    def __init__(self, base_url: str, model: str, deadline: Deadline) -> None:
+        """``model`` is the served name."""
+        self.model = model
+        self._http = Http(base_url, deadline)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def health(self, at_most: float = 15.0) -> None:
+        """Return when /health answers 200."""
+        self._http.call("GET", "/health", at_most=at_most)
+
+    def served_models(self) -> list[str]:
+        """Names that requests may use."""
+        answer = self._object(self._http.call("GET", "/v1/models").json())
+        return [str(m.get("id")) for m in answer.get("data", [])]
+
+    def tokenize(self, text: str) -> Tokens:
+        """Token ids of ``text`` as a completion prompt."""
+        body = {"model": self.model, "prompt": text}
+        answer = self._object(self._http.call("POST", "/tokenize", json=body, at_most=60).json())
+        ids, limit = answer.get("tokens"), answer.get("max_model_len")
+        if not isinstance(ids, list) or not all(isinstance(i, int) for i in ids):
+            raise EngineError(f"/tokenize of vLLM returned no token ids: {str(answer)[:200]}")
+        return Tokens(ids, limit if isinstance(limit, int) else None)
+
+    def complete(self, prompt: list[int], max_tokens: int) -> Completion:
+        """Greedy completion of exactly these token ids, streamed.
+
+        The end-of-text token is ignored, so that each call computes the same number of tokens.
+        """
+        body = {
+            "model": self.model,
+            "prompt": prompt,
+            "max_tokens": max_tokens,
+            "temperature": 0,
+            "ignore_eos": True,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        text: list[str] = []
+        first: float | None = None
+        prompt_tokens: int | None = None
+        start = time.perf_counter()
+        with self._http.stream("/v1/completions", json=body) as lines:
+            for line in lines:
+                if not line.startswith("data:") or line == "data: [DONE]":
+                    continue
+                event = self._event(line)
+                for choice in event.get("choices") or []:
+                    first = first if first is not None else time.perf_counter()
+                    text.append(choice.get("text") or "")
+                usage = event.get("usage")
+                if usage:
+                    prompt_tokens = usage.get("prompt_tokens")
+        if first is None:
+            raise EngineError(f"{self._http.base_url}/v1/completions ended without a single token")
+        return Completion("".join(text), (first - start) * 1000, prompt_tokens)
+
+    def reset_prefix_cache(self) -> bool:
+        """Empty L0. False when vLLM has no such endpoint (VLLM_SERVER_DEV_MODE is not set)."""
+        try:
+            self._http.call("POST", "/reset_prefix_cache")
+        except BadAnswer as err:
+            if err.status in (404, 405):
+                return False
+            raise
+        return True
+
+    def metrics(self) -> Samples:
+        """One scrape of /metrics; raises metrics.MetricsError when it is something else."""
+        return Samples(self._http.call("GET", "/metrics").text)
+
+    def _event(self, line: str) -> dict[str, Any]:
+        try:
+            event = self._object(json.loads(line.removeprefix("data:")))
+        except ValueError as err:
+            raise EngineError(f"vLLM streamed a line that is not JSON: {line[:200]}") from err
+        if "error" in event:
+            raise EngineError(f"vLLM streamed an error: {str(event['error'])[:300]}")
+        return event
+
+    @staticmethod
+    def _object(answer: Any) -> dict[str, Any]:
+        if not isinstance(answer, dict):
+            raise EngineError(f"vLLM answered with something other than an object: {str(answer)[:200]}")
+        return answer

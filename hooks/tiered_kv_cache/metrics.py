@@ -1,0 +1,96 @@
+"""Counters from Prometheus text, and the ones of vLLM and LMCache that tell which tier a token came from.
+
+Names were read from vLLM 0.32 and LMCache 0.5.6 in multi-process mode. All values are totals since the process started;
+only differences mean anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from prometheus_client.parser import text_string_to_metric_families
+
+VLLM_PROMPT_TOKENS = "vllm:prompt_tokens_total"
+VLLM_L0_HITS = "vllm:prefix_cache_hits_total"
+VLLM_EXTERNAL_HITS = "vllm:external_prefix_cache_hits_total"
+VLLM_CACHE_CONFIG = "vllm:cache_config_info"
+LMCACHE_REQUESTED = "lmcache_mp_lookup_requested_tokens_total"
+LMCACHE_L1_HITS = "lmcache_mp_lookup_hit_l1_tokens_total"
+LMCACHE_L2_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
+LMCACHE_STORED_CHUNKS = "lmcache_mp_l2_store_completed_objects_chunks_total"
+
+
+class MetricsError(Exception):
+    """The text is not Prometheus exposition format."""
+
+
+class Samples:
+    """One scrape. Look up by full sample name, that is with ``_total``."""
+
+    def __init__(self, text: str) -> None:
+        """Parse ``text``; raises MetricsError when it is not Prometheus text (an HTML error page, say)."""
+        self._samples: list[tuple[str, dict[str, str], float]] = []
+        try:
+            for family in text_string_to_metric_families(text):
+                self._samples += [(s.name, dict(s.labels), float(s.value)) for s in family.samples]
+        # The parser has no error type of its own: what a bad line raises depends on where it breaks.
+        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as err:
+            raise MetricsError(f"not Prometheus text: {err}") from err
+
+    def total(self, name: str, **labels: str) -> float:
+        """Sum over all label sets that contain ``labels``; 0 when there is none (some counters start at first use)."""
+        return sum(v for n, have, v in self._samples if n == name and labels.items() <= have.items())
+
+    def has_prefix(self, prefix: str) -> bool:
+        """Whether any sample's name starts with ``prefix``."""
+        return any(name.startswith(prefix) for name, _, _ in self._samples)
+
+    def label(self, name: str, label: str) -> str | None:
+        """The value of ``label`` on the first sample called ``name`` that has it."""
+        return next((have[label] for n, have, _ in self._samples if n == name and label in have), None)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Totals of one Pod at one moment, or the difference of two moments. Tokens, but for ``stored_chunks``."""
+
+    prompt: float = 0
+    l0: float = 0
+    external: float = 0
+    requested: float = 0
+    l1: float = 0
+    l2: float = 0
+    stored_chunks: float = 0
+
+    @classmethod
+    def read(cls, vllm: Samples, lmcache: Samples | None) -> Counters:
+        """Counters of a Pod from its two scrapes; without LMCache its counters are 0."""
+        own = cls(
+            prompt=vllm.total(VLLM_PROMPT_TOKENS),
+            l0=vllm.total(VLLM_L0_HITS),
+            external=vllm.total(VLLM_EXTERNAL_HITS),
+        )
+        if lmcache is None:
+            return own
+        return cls(
+            prompt=own.prompt,
+            l0=own.l0,
+            external=own.external,
+            requested=lmcache.total(LMCACHE_REQUESTED),
+            l1=lmcache.total(LMCACHE_L1_HITS),
+            l2=lmcache.total(LMCACHE_L2_HITS),
+            stored_chunks=lmcache.total(LMCACHE_STORED_CHUNKS),
+        )
+
+    def since(self, before: Counters) -> Counters:
+        """What happened after ``before``."""
+        return Counters(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
+
+    def went_back(self) -> bool:
+        """For a difference: True when a counter fell, that is when a process restarted in between."""
+        return any(getattr(self, f.name) < 0 for f in fields(self))
+
+
+def full_chunks(tokens: int, size: int) -> int:
+    """Number of whole chunks of ``size`` tokens in ``tokens``; a last part is never stored. ``size`` >= 1."""
+    return tokens // size

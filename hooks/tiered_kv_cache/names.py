@@ -1,0 +1,31 @@
+"""Names that the chart and the hooks share. The chart's named templates are the other half; change both together."""
+
+DOMAIN = "tiered-kv-cache.io"
+
+LABEL_INSTANCE = "app.kubernetes.io/instance"
+LABEL_COMPONENT = "app.kubernetes.io/component"
+LABEL_MODEL = f"{DOMAIN}/model"
+COMPONENT_ENGINE = "engine"
+
+ANNOTATION_FINGERPRINT = f"{DOMAIN}/fingerprint"
+ANNOTATION_L2_ROOT = f"{DOMAIN}/l2-root"
+ANNOTATION_CHUNK_SIZE = f"{DOMAIN}/chunk-size"
+
+CONTAINER_VLLM = "vllm"
+CONTAINER_LMCACHE = "lmcache"
+INIT_L2_ROOT = "l2-root"
+
+PORT_VLLM = ("http", 8000)
+"""Name and usual number of vLLM's port."""
+PORT_LMCACHE = ("lmcache-http", 8180)
+"""Name and usual number of the LMCache server's HTTP port (health and metrics)."""
+
+VOLUME_L2 = "l2"
+ENV_HASH_SEED = "PYTHONHASHSEED"
+ENV_VERIFY = "TKC_VERIFY"
+ENV_L2_CONFIG = "TKC_L2_CONFIG"
+
+L2_CONFIG_FILE = "config.json"
+"""File in an L2 root that says what its fingerprint hashed."""
+L2_TMP_PREFIX = ".tmp-"
+"""Prefix of the per-Pod directory in an L2 root where LMCache writes before it renames."""

@@ -1,0 +1,78 @@
+"""The verb ``verify`` from its arguments to its exit code's truth."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from .. import names
+from ..cluster import ClusterError, KubernetesCluster, in_cluster
+from ..deadline import Deadline
+from ..findings import Finding, UsageError
+from ..portforward import PortForward, kubernetes_dial
+from . import config, jsonout, report
+from .context import Context
+from .reach import PodIp, Reach
+from .result import Result
+from .run import run
+
+
+def main(args: argparse.Namespace) -> bool:
+    """Run, print, write; True when everything passed. Raises UsageError."""
+    settings = config.parse(*_config_text(args.config))
+    if args.deadline is not None and not args.deadline >= 1:
+        raise UsageError(f"--deadline is {args.deadline:g}. Fix: give at least 1 second")
+    deadline = Deadline(args.deadline if args.deadline is not None else settings.deadline_seconds)
+    people = sys.stderr if args.json else sys.stdout
+
+    def say(line: str) -> None:
+        print(f"[{deadline.elapsed():6.1f} s] {line}", file=people, flush=True)
+
+    try:
+        cluster = KubernetesCluster.connect(args.kubeconfig, args.context)
+        reach = _reach(args, cluster)
+        try:
+            result = run(Context(settings, cluster, reach, args.namespace, args.release, deadline, say))
+        finally:
+            reach.close()
+    except ClusterError as err:
+        result = Result(findings=[Finding(f"the cluster: {err}", err.fix)])
+    report.print_result(result, people)
+    if args.json:
+        print(jsonout.full(result))
+    if args.json_file:
+        _write(args.json_file, jsonout.fitted(result))
+    return result.ok
+
+
+def _config_text(file: str | None) -> tuple[str, str]:
+    """The configuration's text and where it came from."""
+    if file == "-":
+        return sys.stdin.read(), "--config -"
+    if file:
+        try:
+            return Path(file).read_text(encoding="utf-8"), f"--config {file}"
+        except (OSError, UnicodeDecodeError) as err:
+            raise UsageError(f"--config {file} cannot be read: {err}. Fix: give a JSON file") from err
+    text = os.environ.get(names.ENV_VERIFY)
+    if not text:
+        raise UsageError(
+            f"there is nothing to verify. Fix: give --config FILE or set {names.ENV_VERIFY}, as the chart renders it"
+        )
+    return text, names.ENV_VERIFY
+
+
+def _reach(args: argparse.Namespace, cluster: KubernetesCluster) -> Reach:
+    inside = in_cluster() and not args.kubeconfig and not args.context
+    if args.via == "pod-ip" or (args.via == "auto" and inside):
+        return PodIp()
+    return PortForward(kubernetes_dial(cluster.api))
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, encoding="utf-8")
+    except OSError as err:
+        print(f"warning: {path} cannot be written: {err}", file=sys.stderr)

@@ -1,0 +1,135 @@
+"""What verify is told: the models as the chart rendered them, and its own limits."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from ..findings import UsageError
+
+MAX_TOKENS = 16
+"""Tokens that each measured request generates."""
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One model as the chart rendered it. ``chunk_size`` in tokens; ``l0``..``l2`` say which tiers are on."""
+
+    name: str
+    served_name: str
+    replicas: int
+    chunk_size: int
+    l0: bool
+    l1: bool
+    l2: bool
+    l2_root: str
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A run. ``deadline_seconds`` is for all of it; ``min_speedup`` is that of L2 over cold, 0 for none."""
+
+    models: tuple[ModelSpec, ...]
+    prompt_tokens: int
+    deadline_seconds: float
+    min_speedup: float
+    reset_l0: str
+
+
+def parse(text: str, source: str) -> Settings:
+    """Read what the chart gives in TKC_VERIFY; raises UsageError with every fault, each naming ``source``."""
+    try:
+        raw = json.loads(text)
+    except ValueError as err:
+        raise UsageError(f"{source} is not JSON: {err}. Fix: give the object that the chart renders") from err
+    if not isinstance(raw, dict):
+        raise UsageError(
+            f"{source} must be an object, not {type(raw).__name__}. Fix: give the object that the chart renders"
+        )
+    reader = _Reader(raw, source)
+    models = reader.take("models", list, [])
+    settings = Settings(
+        models=tuple(_model(reader, entry, i) for i, entry in enumerate(models)),
+        prompt_tokens=int(reader.number("promptTokens", 1900, least=1)),
+        deadline_seconds=reader.number("deadlineSeconds", 600, least=1),
+        min_speedup=reader.number("minSpeedup", 0, least=0),
+        reset_l0=reader.take("resetL0", str, "auto"),
+    )
+    if settings.reset_l0 not in ("auto", "never"):
+        reader.fault("resetL0", settings.reset_l0, "auto or never")
+    reader.unknown()
+    for model in settings.models:
+        if model.l2 and settings.prompt_tokens < model.chunk_size:
+            reader.faults.append(
+                f"{source}: promptTokens {settings.prompt_tokens} is less than one chunk of model {model.name} "
+                f"({model.chunk_size} tokens), so that nothing would be cached. "
+                f"Fix: set hooks.verify.promptTokens to at least {model.chunk_size + 1}"
+            )
+    if reader.faults:
+        raise UsageError("\n".join(reader.faults))
+    return settings
+
+
+def _model(parent: _Reader, raw: Any, index: int) -> ModelSpec:
+    where = f"models[{index}]"
+    if not isinstance(raw, dict):
+        parent.fault(where, raw, "an object")
+        raw = {}
+    reader = _Reader(raw, f"{parent.source}: {where}", parent.faults)
+    name = reader.take("name", str)
+    model = ModelSpec(
+        name=name,
+        served_name=reader.take("servedName", str, name) or name,
+        replicas=int(reader.number("replicas", least=1)),
+        chunk_size=int(reader.number("chunkSize", 256, least=1)),
+        l0=reader.take("l0", bool, True),
+        l1=reader.take("l1", bool, True),
+        l2=reader.take("l2", bool, True),
+        l2_root=reader.take("l2Root", str, ""),
+        fingerprint=reader.take("fingerprint", str, ""),
+    )
+    if not name:
+        reader.fault("name", name, "the key in models")
+    if model.l2:
+        for key, value in (("l2Root", model.l2_root), ("fingerprint", model.fingerprint)):
+            if not value:
+                reader.fault(key, value, "what the chart rendered, since l2 is true")
+    reader.unknown()
+    return model
+
+
+class _Reader:
+    """Takes typed keys out of an object and remembers what is wrong."""
+
+    def __init__(self, raw: dict[str, Any], source: str, faults: list[str] | None = None) -> None:
+        self.raw, self.source = raw, source
+        self.faults: list[str] = faults if faults is not None else []
+        self._known: set[str] = set()
+
+    def fault(self, key: str, value: Any, wanted: str) -> None:
+        self.faults.append(f"{self.source}: {key} is {json.dumps(value)}. Fix: give {wanted}")
+
+    def take(self, key: str, kind: type, default: Any = None) -> Any:
+        self._known.add(key)
+        value = self.raw.get(key, default)
+        if not isinstance(value, kind):
+            self.fault(key, value, {str: "a string", bool: "true or false", list: "a list"}[kind])
+            return kind()
+        return value
+
+    def number(self, key: str, default: float | None = None, least: float = 0) -> float:
+        self._known.add(key)
+        value = self.raw.get(key, default)
+        # bool is an int in Python, and NaN passes no comparison.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+            self.fault(key, value, f"a number of at least {least:g}")
+            return least
+        return value
+
+    def unknown(self) -> None:
+        for key in sorted(self.raw.keys() - self._known):
+            self.faults.append(
+                f"{self.source}: unknown key {key}. Fix: use a chart and a hooks image of the same version"
+            )

@@ -1,0 +1,24 @@
+"""What all steps of a run share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..cluster import Cluster
+from ..deadline import Deadline
+from .config import Settings
+from .reach import Reach
+
+
+@dataclass(frozen=True)
+class Context:
+    """One run against one release. ``say`` prints a line of progress."""
+
+    settings: Settings
+    cluster: Cluster
+    reach: Reach
+    namespace: str
+    release: str
+    deadline: Deadline
+    say: Callable[[str], None]

@@ -1,0 +1,92 @@
+"""The result as JSON; for a Pod's termination message it must fit 4096 bytes and still be JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from ..findings import shorten
+from .result import ModelResult, Result, Row
+
+LIMIT = 4000
+"""Bytes for --json-file. The kubelet keeps 4096 of a termination message, and 12 KiB of all containers of a Pod."""
+
+
+def document(
+    result: Result, text: int = 2000, finding: int = 2000, findings: int = 1000, rows: int = 1000
+) -> dict[str, Any]:
+    """The document; the limits: characters of a text and of a finding, numbers of findings and of rows a model."""
+    return {
+        "ok": result.ok,
+        "models": [_model(m, text, finding, findings, rows) for m in result.models],
+        "findings": _some([str(f) for f in result.findings], finding, findings),
+    }
+
+
+def full(result: Result) -> str:
+    """All of it, indented."""
+    return json.dumps(document(result), indent=2)
+
+
+def fitted(result: Result, limit: int = LIMIT) -> str:
+    """The most that fits ``limit`` bytes: texts go first, then long findings, then rows and more findings."""
+    steps = (
+        (2000, 2000, 1000, 1000),
+        (200, 1000, 20, 20),
+        (80, 500, 10, 10),
+        (40, 300, 5, 6),
+        (0, 200, 2, 4),
+        (0, 120, 1, 0),
+    )
+    for text, finding, findings, rows in steps:
+        out = _compact(document(result, text, finding, findings, rows))
+        if len(out) <= limit:
+            return out
+    short: dict[str, Any] = {
+        "ok": result.ok,
+        "models": [],
+        "findings": [],
+        "truncated": f"{len(result.models)} models, {len(result.findings)} findings; see the log",
+    }
+    for model in result.models:
+        entry = {"model": shorten(model.name, 63), "ok": not model.findings}
+        if len(_compact({**short, "models": [*short["models"], entry]})) > limit:
+            break
+        short["models"].append(entry)
+    return _compact(short)
+
+
+def _model(model: ModelResult, text: int, finding: int, findings: int, rows: int) -> dict[str, Any]:
+    cold = model.cold
+    return {
+        "model": model.name,
+        "pods": model.pods[: max(rows, 2)],
+        "promptTokens": model.prompt_tokens,
+        "text": shorten(cold.text, text) if cold and cold.text is not None else "",
+        "tiers": [_row(r, text) for r in model.rows[:rows]],
+        "findings": _some([str(f) for f in model.findings], finding, findings),
+    }
+
+
+def _row(row: Row, text: int) -> dict[str, Any]:
+    hits = None
+    if row.counters is not None:
+        hits = {"l0": int(row.counters.l0), "l1": int(row.counters.l1), "l2": int(row.counters.l2)}
+    return {
+        "tier": row.tier,
+        "pod": row.pod,
+        "node": row.node,
+        "ttftMs": round(row.ttft_ms, 1) if row.ttft_ms is not None else None,
+        "hitTokens": hits,
+        "note": shorten(row.note, max(text, 20)),
+    }
+
+
+def _some(findings: list[str], length: int, number: int) -> list[str]:
+    more = [f"and {len(findings) - number} more; see the log"] if len(findings) > number else []
+    return [shorten(f, length) for f in findings[:number]] + more
+
+
+def _compact(value: dict[str, Any]) -> str:
+    # ASCII only, so that characters are bytes.
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True)
