@@ -1,0 +1,75 @@
+{{- /* Who may reach a model's Pods. Probes come from the node and are always let through. Context: model context. */ -}}
+
+{{- define "model-endpoint.network.peer" -}}
+- podSelector:
+    matchLabels:
+      {{- include "tkc.labels.selector" . | nindent 6 }}
+{{- end -}}
+
+{{- /* Extra peers for metrics, as given. Context: root. */ -}}
+{{- define "model-endpoint.network.metricsFrom" -}}
+{{- $peers := list -}}
+{{- range .tkc.values.networkPolicy.metricsFrom -}}{{- $peers = append $peers (printf "- %s" (toJson .)) -}}{{- end -}}
+{{- join "\n" $peers -}}
+{{- end -}}
+
+{{- /* Engines: requests from the model's own router; LMCache's admin port (no authentication) from verify only. */ -}}
+{{- define "model-endpoint.network.engine" -}}
+{{- $labels := dict "root" .root "component" "engine" "model" .name -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "tkc.model.engineName" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "tkc.labels" $labels | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "tkc.labels.selector" $labels | nindent 6 }}
+  policyTypes: [Ingress]
+  ingress:
+    - from:
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "router" "model" .name) | nindent 8 }}
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}
+        {{- with include "model-endpoint.network.metricsFrom" .root }}{{ . | nindent 8 }}{{ end }}
+      ports:
+        - port: 8000
+          protocol: TCP
+    {{- if .lmcache }}
+    - from:
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}
+        {{- with include "model-endpoint.network.metricsFrom" .root }}{{ . | nindent 8 }}{{ end }}
+      ports:
+        - port: 8180
+          protocol: TCP
+    {{- end }}
+{{- end -}}
+
+{{- /* Router: open to clients on its HTTP port, its metrics to the given peers only. */ -}}
+{{- define "model-endpoint.network.router" -}}
+{{- $labels := dict "root" .root "component" "router" "model" .name -}}
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: {{ include "tkc.model.routerName" . }}
+  namespace: {{ .root.Release.Namespace }}
+  labels:
+    {{- include "tkc.labels" $labels | nindent 4 }}
+spec:
+  podSelector:
+    matchLabels:
+      {{- include "tkc.labels.selector" $labels | nindent 6 }}
+  policyTypes: [Ingress]
+  ingress:
+    - ports:
+        - port: 8000
+          protocol: TCP
+    {{- with .root.tkc.values.networkPolicy.metricsFrom }}
+    - from:
+        {{- with include "model-endpoint.network.metricsFrom" $.root }}{{ . | nindent 8 }}{{ end }}
+      ports:
+        - port: 29000
+          protocol: TCP
+    {{- end }}
+{{- end -}}

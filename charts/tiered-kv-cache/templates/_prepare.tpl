@@ -1,0 +1,41 @@
+{{- /* Normalises and validates the values once per render and keeps the result in the root context as .tkc:
+         values   all values, nulls resolved
+         models   list of model contexts, enabled models only, by name:
+                  root, name, spec (defaults with the model's own values on top), given (the model's own values),
+                  servedName, path, l0, l1, l2, lmcache (booleans), l1Bytes, l2Config, fingerprint, l2Root
+       Every template file begins with this; whichever Helm renders first does the work and reports the faults.
+       Context: root. */ -}}
+{{- define "tkc.prepare" -}}
+{{- if not (hasKey . "tkc") -}}
+{{-   $values := dict -}}
+{{-   include "tkc.merge" (dict "into" $values "from" .Values) -}}
+{{-   $_ := set . "tkc" (dict "values" $values "models" list) -}}
+{{-   $models := list -}}
+{{-   range $name, $given := (index $values "models") | default dict -}}
+{{-     $spec := dict -}}
+{{-     include "tkc.merge" (dict "into" $spec "from" ((index $values "defaults") | default dict)) -}}
+{{-     include "tkc.merge" (dict "into" $spec "from" (index $.Values.models $name)) -}}
+{{-     if index $spec "enabled" -}}
+{{-       $models = append $models (dict "root" $ "name" $name "spec" $spec "given" $given) -}}
+{{-     end -}}
+{{-   end -}}
+{{-   $_ := set .tkc "models" $models -}}
+{{-   include "tkc.validate" . -}}
+{{-   range $models -}}{{- include "tkc.model.derive" . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Adds what follows from the merged values. Context: model context. */ -}}
+{{- define "tkc.model.derive" -}}
+{{- $cache := .spec.cache -}}
+{{- $_ := set . "servedName" (.spec.servedName | default .name) -}}
+{{- $_ := set . "path" (include "model-endpoint.engine.modelPath" .) -}}
+{{- $_ := set . "l0" $cache.l0.enabled -}}
+{{- $_ := set . "l1" $cache.l1.enabled -}}
+{{- $_ := set . "l2" (and $cache.l2.enabled .root.tkc.values.l2.enabled) -}}
+{{- $_ := set . "lmcache" (or .l1 .l2) -}}
+{{- $_ := set . "l1Bytes" (include "tkc.quantity.bytes" $cache.l1.memory | int64) -}}
+{{- $_ := set . "l2Config" (include "tkc.l2.config" .) -}}
+{{- $_ := set . "fingerprint" (include "tkc.l2.fingerprint" .) -}}
+{{- $_ := set . "l2Root" (include "tkc.l2.root" .) -}}
+{{- end -}}

@@ -1,0 +1,49 @@
+{{- /* Kubernetes quantities and plain numbers. YAML files give whole numbers as floats, which Go prints as 1e+06:
+       every number reaches a manifest through one of these templates or through int64. */ -}}
+
+{{- /* A scalar as text, in plain digits. Context: string, number or boolean. */ -}}
+{{- define "tkc.scalar" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end -}}
+{{- end -}}
+
+{{- /* "true" if the context is a quantity that we can count with, else nothing. */ -}}
+{{- define "tkc.quantity.valid" -}}
+{{- if regexMatch "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$" (include "tkc.scalar" .) }}true{{ end -}}
+{{- end -}}
+
+{{- /* A valid quantity as whole thousandths of its unit (bytes or cores). */ -}}
+{{- define "tkc.quantity.milli" -}}
+{{- $text := include "tkc.scalar" . -}}
+{{- $number := regexFind "^[0-9.]+" $text -}}
+{{- $unit := trimPrefix $number $text -}}
+{{- $factors := dict "m" 1 "" 1000 "k" 1000000 "M" 1000000000 "G" 1000000000000 "T" 1000000000000000 "P" 1000000000000000000
+      "Ki" 1024000 "Mi" 1048576000 "Gi" 1073741824000 "Ti" 1099511627776000 "Pi" 1125899906842624000 -}}
+{{- /* Beyond "P" a thousandth no longer fits in 64 bits; such an amount only has to stay "very large". */ -}}
+{{- printf "%d" (mulf (float64 $number) (get $factors $unit | default 1125899906842624000) | int64) -}}
+{{- end -}}
+
+{{- /* A valid quantity as whole bytes. */ -}}
+{{- define "tkc.quantity.bytes" -}}
+{{- div (include "tkc.quantity.milli" . | int64) 1000 -}}
+{{- end -}}
+
+{{- /* Bytes for people: 1.5Gi. */ -}}
+{{- define "tkc.quantity.human" -}}
+{{- regexReplaceAll "\\.?0+Gi$" (printf "%.2fGi" (divf (int64 .) 1073741824.0)) "Gi" -}}
+{{- end -}}
+
+{{- /* Bytes as a number of GiB without needless zeros, for flags that take one. */ -}}
+{{- define "tkc.quantity.gib" -}}
+{{- regexReplaceAll "\\.?0+$" (printf "%.6f" (divf (int64 .) 1073741824.0)) "" -}}
+{{- end -}}
+
+{{- /* requests and limits of a container. Context: map. */ -}}
+{{- define "tkc.resources" -}}
+{{- $sides := dict -}}
+{{- range $side := list "requests" "limits" -}}
+{{-   range $resource, $amount := index $ $side -}}
+{{-     $_ := set $sides $side (set (index $sides $side | default dict) $resource (include "tkc.scalar" $amount)) -}}
+{{-   end -}}
+{{- end -}}
+{{- toYaml $sides -}}
+{{- end -}}

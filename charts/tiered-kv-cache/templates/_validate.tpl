@@ -1,0 +1,81 @@
+{{- /* The one place that refuses values. Every rule adds its fault to a list; all are reported together, each with the
+       key, its value, the reason and the fix. Types, unknown keys and bounds are the schema's work. Context: root. */ -}}
+{{- define "tkc.validate" -}}
+{{- $faults := dict "list" list -}}
+{{- $release := dict "root" . "faults" $faults -}}
+{{- include "tkc.validate.release" $release -}}
+{{- include "tkc.validate.l2" $release -}}
+{{- include "tkc.validate.hooks" $release -}}
+{{- range .tkc.models -}}
+{{-   include "tkc.validate.model" (dict "root" $ "faults" $faults "model" .) -}}
+{{- end -}}
+{{- include "tkc.validate.nodePorts" $release -}}
+{{- include "tkc.validate.live" $release -}}
+{{- with $faults.list -}}
+{{-   $text := printf "\n\n%d %s in the values of release %s; nothing was changed:\n" (len .) (ternary "fault" "faults" (len . | eq 1)) $.Release.Name -}}
+{{-   range $index, $fault := . -}}
+{{-     $text = printf "%s\n%d. %s\n" $text (add1 $index) $fault -}}
+{{-   end -}}
+{{-   fail $text -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Adds a fault. An inherited value that several models share is reported once.
+       Context: dict faults, key, value (absent if not given), why, fix. */ -}}
+{{- define "tkc.fault" -}}
+{{- $value := "not given" -}}
+{{- if hasKey . "value" -}}{{- $value = toRawJson .value -}}{{- end -}}
+{{- $text := printf "%s: %s\n   why: %s\n   fix: %s" .key $value .why .fix -}}
+{{- if not (has $text .faults.list) -}}
+{{-   $_ := set .faults "list" (append .faults.list $text) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Faults for keys that were deleted with null although they need a value.
+       Context: dict faults, from, prefix, paths. Result: "complete" if all are there. */ -}}
+{{- define "tkc.validate.required" -}}
+{{- $complete := true -}}
+{{- range .paths -}}
+{{-   $result := dict -}}
+{{-   include "tkc.at" (dict "from" $.from "path" . "result" $result) -}}
+{{-   if not (hasKey $result "value") -}}
+{{-     $complete = false -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s%s" $.prefix .) "why" "null deletes the default, and this key needs a value"
+            "fix" "give it a value, or leave the key out to keep the chart's default") -}}
+{{-   end -}}
+{{- end -}}
+{{- if $complete }}complete{{ end -}}
+{{- end -}}
+
+{{- /* Faults of an image. Context: dict faults, key (of the image), image. */ -}}
+{{- define "tkc.validate.image" -}}
+{{- $tag := index .image "tag" -}}
+{{- if not (or (kindIs "string" $tag) (kindIs "invalid" $tag)) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.tag" .key) "value" $tag "why" (printf "YAML read the tag as a %s, so that digits may be lost" (kindOf $tag | replace "float64" "number" | replace "int64" "number" | replace "bool" "boolean"))
+          "fix" "quote it: tag: \"...\" (with --set use --set-string)") -}}
+{{- else if not (or $tag (index .image "digest")) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.tag" .key) "value" ($tag | default "") "why" "the image has neither a tag nor a digest" "fix" "set tag or digest") -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Faults of a container's resources. Context: dict faults, key, resources. */ -}}
+{{- define "tkc.validate.resources" -}}
+{{- range $side := list "requests" "limits" -}}
+{{-   range $resource, $amount := (index $.resources $side) | default dict -}}
+{{-     if not (include "tkc.quantity.valid" $amount) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "not a Kubernetes quantity"
+              "fix" "write digits and a unit, for example 500m (cores) or 2Gi (bytes)") -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- $limits := (index .resources "limits") | default dict -}}
+{{- range $resource, $amount := (index .resources "requests") | default dict -}}
+{{-   $limit := index $limits $resource -}}
+{{-   if and (not (kindIs "invalid" $limit)) (include "tkc.quantity.valid" $amount) (include "tkc.quantity.valid" $limit) -}}
+{{-     if gt (include "tkc.quantity.milli" $amount | int64) (include "tkc.quantity.milli" $limit | int64) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.requests.%s" $.key $resource) "value" $amount "why" (printf "more than %s.limits.%s: %s" $.key $resource (include "tkc.scalar" $limit))
+              "fix" "raise the limit or lower the request") -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}

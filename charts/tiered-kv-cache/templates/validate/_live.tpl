@@ -1,0 +1,34 @@
+{{- /* Claims that must exist before anything is created. Only where the API server answers: each namespace of a live
+       cluster has the ServiceAccount "default", and `helm template` finds nothing at all. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.live" -}}
+{{- $root := .root -}}
+{{- if lookup "v1" "ServiceAccount" $root.Release.Namespace "default" -}}
+{{-   $l2 := index $root.tkc.values "l2" | default dict -}}
+{{-   $volume := index $l2 "volume" | default dict -}}
+{{-   if and $root.tkc.models (index $l2 "enabled") (eq (index $volume "type" | default "") "existingClaim") -}}
+{{-     with index $volume "claimName" -}}
+{{-       include "tkc.validate.claim" (dict "root" $root "faults" $.faults "key" "l2.volume.claimName" "claim" . "mode" "ReadWriteMany") -}}
+{{-     end -}}
+{{-   end -}}
+{{-   range $root.tkc.models -}}
+{{-     $result := dict -}}
+{{-     include "tkc.at" (dict "from" .spec "path" "source.claim.name" "result" $result) -}}
+{{-     if $result.value -}}
+{{-       include "tkc.validate.claim" (dict "root" $root "faults" $.faults "key" (printf "models.%s.source.claim.name" .name) "claim" $result.value) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Context: dict root, faults, key, claim, mode (optional access mode that it must have). */ -}}
+{{- define "tkc.validate.claim" -}}
+{{- $namespace := .root.Release.Namespace -}}
+{{- $found := lookup "v1" "PersistentVolumeClaim" $namespace .claim -}}
+{{- if not $found -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "namespace %s has no PersistentVolumeClaim of this name" $namespace)
+          "fix" (printf "create it first, or choose one of: kubectl get pvc -n %s" $namespace)) -}}
+{{- else if and .mode (not (has .mode (dig "spec" "accessModes" list $found))) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "the claim's access modes are %s; Pods on several nodes write to it" (dig "spec" "accessModes" list $found | join ", "))
+          "fix" (printf "use a claim with access mode %s" .mode)) -}}
+{{- end -}}
+{{- end -}}

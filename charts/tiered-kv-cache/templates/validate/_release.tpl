@@ -1,0 +1,47 @@
+{{- /* Rules for keys of the whole release. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.release" -}}
+{{- $values := .root.tkc.values -}}
+{{- $prefix := $values.nameOverride | default .root.Release.Name -}}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $prefix) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (ternary "nameOverride" "the release's name" (not (empty $values.nameOverride))) "value" $prefix
+          "why" "names of Services begin with a small letter and hold only a-z, 0-9 and -"
+          "fix" "choose another release name, or set nameOverride to a legal first part for all names") -}}
+{{- else if gt (len $prefix) 53 -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "nameOverride" "value" $prefix "why" (printf "%d characters; 53 at most leave room for the parts behind it" (len $prefix)) "fix" "shorten it") -}}
+{{- end -}}
+{{- $lob := index $values "lineOfBusiness" -}}
+{{- if $lob -}}
+{{-   if or (gt (len $lob) 30) (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $lob)) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "lineOfBusiness" "value" $lob "why" "it becomes a label and a directory on the L2 volume: at most 30 of a-z, 0-9 and -, beginning and ending with a letter or digit"
+            "fix" "choose a short name such as retail") -}}
+{{-   end -}}
+{{- else if .root.tkc.models -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "lineOfBusiness" "value" "" "why" "models are enabled, and their cache on the L2 volume belongs to a line of business"
+          "fix" "set lineOfBusiness, for example retail") -}}
+{{- end -}}
+{{- include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "networkPolicy.enabled")) | replace "complete" "" -}}
+{{- if .root.tkc.models -}}
+{{-   include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "router.image.repository" "router.image.pullPolicy")) | replace "complete" "" -}}
+{{-   with (index $values "router") -}}{{- with (index . "image") -}}
+{{-     include "tkc.validate.image" (dict "faults" $.faults "key" "router.image" "image" .) -}}
+{{-   end -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A node port belongs to one Service of the cluster. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.nodePorts" -}}
+{{- $taken := dict -}}
+{{- range $model := .root.tkc.models -}}
+{{-   $result := dict -}}
+{{-   include "tkc.at" (dict "from" $model.spec "path" "routing.service.nodePort" "result" $result) -}}
+{{-   with $result.value -}}
+{{-     $port := int64 . | toString -}}
+{{-     if hasKey $taken $port -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.routing.service.nodePort" $model.name) "value" (int64 .) "why" (printf "models.%s has the same node port" (get $taken $port))
+              "fix" "give each model its own, or leave it out and let the cluster choose") -}}
+{{-     else -}}
+{{-       $_ := set $taken $port $model.name -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
