@@ -59,6 +59,13 @@ class Kind:
             self._create(archives)
         self._load(archives)
 
+    def prepare(self) -> None:
+        """Build what a new cluster needs, apart from the images of our own Pods."""
+        if self._own_image and not self._alive():
+            node_image.build()
+        gotools.ensure_cli("kind")
+        gotools.ensure_cli("helm")
+
     def down(self) -> None:
         """Remove the cluster and its state; also when everything it had started was killed."""
         if not (PLACES.state.exists() or netns.usable() or PLACES.engine.exists()):

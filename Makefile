@@ -1,0 +1,34 @@
+# Each target is one line that calls a tool; the tools say what they do.
+RUN := tools/run.sh -m
+
+.PHONY: up down status test test-fast lint unit chart cluster images schema golden lock
+
+up:         ## a local cluster with two real engines, and the proof that they share their cache
+	@$(RUN) local_cluster up
+
+down:       ## remove the cluster; caches stay
+	@$(RUN) local_cluster down
+
+status:     ## what runs, and the URL
+	@$(RUN) local_cluster status
+
+test:       ## lint, unit, chart and cluster tests
+	@$(RUN) testing all
+
+test-fast:  ## all that needs no cluster
+	@$(RUN) testing fast
+
+lint unit chart cluster:  ## one part of the tests
+	@$(RUN) testing $@
+
+images:     ## build the container images
+	@$(RUN) local_cluster images
+
+schema:     ## values.schema.json from values.schema.yaml
+	@tools/run.sh tools/schema/generate.py
+
+golden:     ## rewrite the golden manifests; review the diff
+	@$(RUN) testing golden
+
+lock:       ## resolve locks/dev.txt again
+	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"

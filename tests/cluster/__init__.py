@@ -1,0 +1,1 @@
+"""Tests on the local cluster: real API server, real kubelets, real engines."""

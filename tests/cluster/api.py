@@ -1,0 +1,97 @@
+"""What the tests ask the API server, and the service through its proxy."""
+
+from __future__ import annotations
+
+import copy
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kubernetes import client
+from kubernetes.client.exceptions import ApiException
+
+from local_cluster import kube
+
+PodTemplate = dict[str, Any]
+
+
+def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 60.0) -> None:
+    """Poll once a second until the condition is true.
+
+    Raises:
+        AssertionError: it never was within `timeout_s` seconds; names `what`.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, f"{what}: not within {timeout_s:.0f} s"
+        time.sleep(1)
+
+
+class Api:
+    """One cluster.
+
+    Args:
+        kubeconfig: its kubeconfig.
+    """
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self.client = kube.api(kubeconfig)
+        self.core = client.CoreV1Api(self.client)
+        self.apps = client.AppsV1Api(self.client)
+
+    def namespace_exists(self, namespace: str) -> bool:
+        try:
+            self.core.read_namespace(namespace)
+        except ApiException as error:
+            if error.status == 404:
+                return False
+            raise
+        return True
+
+    def wait_namespace_gone(self, namespace: str) -> None:
+        wait_for(f"namespace {namespace} gone", lambda: not self.namespace_exists(namespace), 120)
+
+    def engine_pods(self, namespace: str, release: str) -> list[client.V1Pod]:
+        selector = f"app.kubernetes.io/instance={release},app.kubernetes.io/component=engine"
+        pods = self.core.list_namespaced_pod(namespace, label_selector=selector).items
+        return [pod for pod in pods if not pod.metadata.deletion_timestamp]
+
+    def verify_result(self, namespace: str, release: str) -> dict[str, Any]:
+        """The JSON that the verify Pod of the last `helm test` left behind."""
+        status = self.core.read_namespaced_pod(f"{release}-verify", namespace).status
+        return dict(json.loads(status.container_statuses[0].state.terminated.message))
+
+    def post(self, namespace: str, service: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """POST JSON to a Service through the API server's proxy."""
+        url = f"/api/v1/namespaces/{namespace}/services/{service}:80/proxy{path}"
+        answer = self.client.call_api(
+            url, "POST", body=body, header_params={"Content-Type": "application/json", "Accept": "application/json"},
+            response_type="object", auth_settings=["BearerToken"], _return_http_data_only=True, _request_timeout=120,
+        )  # fmt: skip
+        return dict(answer)
+
+    def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
+        """GET a Pod's port through the API server's proxy."""
+        url = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{port}/proxy{path}"
+        return str(self.client.call_api(url, "GET", response_type="str", auth_settings=["BearerToken"], _return_http_data_only=True))
+
+    def engine_template(self, namespace: str, release: str) -> PodTemplate:
+        """The engine Deployment's Pod template as plain JSON."""
+        selector = f"app.kubernetes.io/instance={release},app.kubernetes.io/component=engine"
+        (deployment,) = self.apps.list_namespaced_deployment(namespace, label_selector=selector).items
+        return dict(self.client.sanitize_for_serialization(deployment.spec.template))
+
+    def stray_pod(self, namespace: str, name: str, template: PodTemplate) -> None:
+        """A Pod of its own that looks like one of the release's: what a half-done change leaves behind."""
+        body = copy.deepcopy(template)
+        body["metadata"]["name"] = name
+        self.core.create_namespaced_pod(namespace, body)
+
+    def remove_pod(self, namespace: str, name: str) -> None:
+        self.core.delete_namespaced_pod(name, namespace, grace_period_seconds=0)
+        wait_for(f"Pod {name} gone", lambda: name not in self._pod_names(namespace), 60)
+
+    def _pod_names(self, namespace: str) -> set[str]:
+        return {pod.metadata.name for pod in self.core.list_namespaced_pod(namespace).items}

@@ -1,0 +1,81 @@
+"""The kind cluster with our images in its nodes, and one small release that the tests share.
+
+`make cluster` brings the cluster up first; pytest-helm-charts hands it over as `kube_cluster`. The tests talk to the API
+server and to the service as a user would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_helm_charts.clusters import Cluster
+
+from local_cluster import diagnostics, volumes
+from local_cluster.helm import Helm
+from local_cluster.settings import PLACES
+
+from .api import Api
+
+NAMESPACE = "tkc-test"
+RELEASE = "tiny"
+MODEL = "tiny"
+VALUES = Path(__file__).parent / "values" / "tiny.yaml"
+
+# One release lives through all of it, so the order of the modules is its life.
+ORDER = ["test_bad_input", "test_install", "test_router", "test_broken", "test_upgrade", "test_uninstall", "test_not_shared"]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: ORDER.index(item.path.stem) if item.path.stem in ORDER else -1)
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(kube_cluster: Cluster) -> Path:
+    return Path(kube_cluster.kube_config_path)
+
+
+@pytest.fixture(scope="session")
+def api(kubeconfig: Path) -> Api:
+    return Api(kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def image_values() -> list[Path]:
+    """The values file with the tags of the images in the nodes; `make cluster` wrote it."""
+    return [PLACES.state / "images.yaml"]
+
+
+@pytest.fixture(scope="session")
+def namespace(kubeconfig: Path, api: Api) -> Iterator[str]:
+    """A fresh namespace with the claim of the model folders; what an earlier, killed run left is removed first."""
+    volumes.remove_namespace(kubeconfig, NAMESPACE)
+    api.wait_namespace_gone(NAMESPACE)
+    volumes.ensure_namespace(kubeconfig, NAMESPACE)
+    volumes.ensure_models_claim(kubeconfig, NAMESPACE)
+    yield NAMESPACE
+    volumes.remove_namespace(kubeconfig, NAMESPACE)
+
+
+@pytest.fixture(scope="session")
+def helm(kubeconfig: Path, namespace: str, image_values: list[Path]) -> Helm:
+    return Helm(kubeconfig, namespace, RELEASE, [VALUES, *image_values])
+
+
+@pytest.fixture(scope="session")
+def release(helm: Helm, api: Api) -> Helm:
+    """The release, installed and ready."""
+    done = helm.upgrade(wait_s=600)
+    assert done.ok, done.text
+    return helm
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Write a diagnostic bundle for each failure and name it in the report."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if report.failed and "kubeconfig" in getattr(item, "funcargs", {}):
+        bundle = diagnostics.collect(item.funcargs["kubeconfig"], [NAMESPACE], item.name)  # type: ignore[attr-defined]
+        report.sections.append(("diagnostic bundle", str(bundle)))

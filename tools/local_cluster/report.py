@@ -1,0 +1,68 @@
+"""The table at the end of `make up`, from what `helm test` measured."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from . import kube
+from .helm import Helm
+from .problem import Problem
+from .providers import Provider
+
+TIERS = {"cold": "cold (prefill)", "l2": "L2, the other Pod", "l1": "L1, same Pod", "l0": "L0, same Pod"}
+
+
+def measured(where: Provider, release: Helm) -> dict[str, Any]:
+    """The JSON that the verify Pod left as its termination message.
+
+    Raises:
+        Problem: the Pod is gone or left no message.
+    """
+    name = f"{release.release}-verify"
+    status = kube.core(where.kubeconfig).read_namespaced_pod(name, release.namespace).status
+    message = next((s.state.terminated.message for s in status.container_statuses or [] if s.state.terminated), None)
+    if not message:
+        raise Problem(f"Pod {name} left no result", f"`helm test {release.release} -n {release.namespace} --logs` runs it again")
+    return dict(json.loads(message))
+
+
+def table(where: Provider, release: Helm) -> str:
+    """Model, Pods, tier by tier TTFT and hit tokens, and a curl line that works as printed."""
+    result = measured(where, release)
+    out = io.StringIO()
+    console = Console(file=out, width=118)
+    for model in result["models"]:
+        grid = Table(title=f"{model['model']}: {model['promptTokens']}-token prompt, Pods {', '.join(model['pods'])}", title_justify="left")
+        for column in ("tier", "Pod (node)", "TTFT ms", "speed-up", "hit tokens L0 / L1 / L2"):
+            grid.add_column(column, justify="left" if column in ("tier", "Pod (node)") else "right")
+        cold = next((row["ttftMs"] for row in model["tiers"] if row["tier"] == "cold"), None)
+        for row in sorted(model["tiers"], key=lambda row: list(TIERS).index(row["tier"])):
+            hits, ttft = row.get("hitTokens"), row.get("ttftMs")
+            grid.add_row(
+                TIERS[row["tier"]],
+                f"{row.get('pod') or ''} ({row.get('node') or ''})",
+                f"{ttft:.0f}" if ttft is not None else row.get("note") or "not measured",
+                f"{cold / ttft:.1f}x" if cold and ttft else "",
+                f"{hits['l0']} / {hits['l1']} / {hits['l2']}" if hits else "",
+            )
+        console.print(grid)
+    text = out.getvalue()
+    if where.url() and result["models"]:
+        text += f"\nURL: {where.url()}\n{curl(where.url(), served_name(release, result['models'][0]['model']))}\n"
+    return text
+
+
+def served_name(release: Helm, model: str) -> str:
+    """The name under which clients ask for the model: the chart's value, or the map's key."""
+    values = json.loads(release.call("get", "values", release.release, "--all", "-o", "json").text)
+    return str((values["models"].get(model) or {}).get("servedName") or model)
+
+
+def curl(url: str, model: str) -> str:
+    question = {"model": model, "messages": [{"role": "user", "content": "What is the capital of France?"}], "max_tokens": 32, "temperature": 0}
+    return f"curl -s {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{json.dumps(question)}'"

@@ -1,0 +1,50 @@
+"""The static volume of model folders that every node of the kind cluster mounts from the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kubernetes.client.exceptions import ApiException
+
+from . import kube
+from .settings import NODE_SHARED
+
+CLAIM = "models"
+_CONFLICT = 409
+
+
+def ensure_namespace(kubeconfig: Path, namespace: str) -> None:
+    _unless_there(kube.core(kubeconfig).create_namespace, {"metadata": {"name": namespace}})
+
+
+def ensure_models_claim(kubeconfig: Path, namespace: str) -> None:
+    """A claim named `models` in the namespace, bound to the nodes' model folder, read-only for many."""
+    core, name = kube.core(kubeconfig), f"{namespace}-{CLAIM}"
+    size, modes = {"storage": "8Gi"}, ["ReadOnlyMany"]
+    spec = {
+        "capacity": size, "accessModes": modes, "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "",
+        "hostPath": {"path": f"{NODE_SHARED}/models", "type": "Directory"},
+        "claimRef": {"name": CLAIM, "namespace": namespace},
+    }  # fmt: skip
+    _unless_there(core.create_persistent_volume, {"metadata": {"name": name}, "spec": spec})
+    claim = {"accessModes": modes, "storageClassName": "", "volumeName": name, "resources": {"requests": size}}
+    _unless_there(lambda body: core.create_namespaced_persistent_volume_claim(namespace, body), {"metadata": {"name": CLAIM}, "spec": claim})
+
+
+def remove_namespace(kubeconfig: Path, namespace: str) -> None:
+    """Delete the namespace and the model volume that belongs to it."""
+    core = kube.core(kubeconfig)
+    for delete in (lambda: core.delete_namespace(namespace), lambda: core.delete_persistent_volume(f"{namespace}-{CLAIM}")):
+        try:
+            delete()
+        except ApiException as error:
+            if error.status != 404:
+                raise
+
+
+def _unless_there(create: object, body: dict[str, object]) -> None:
+    try:
+        create(body)  # type: ignore[operator]
+    except ApiException as error:
+        if error.status != _CONFLICT:
+            raise

@@ -1,0 +1,71 @@
+"""`python -m testing all | fast | lint | unit | chart | cluster | golden`."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from local_cluster import demo
+from local_cluster.machine_lock import machine_lock
+from local_cluster.problem import Problem
+from local_cluster.progress import phase, table
+from local_cluster.providers.kind import Kind
+
+from . import lint
+from .tools import environment
+
+Part = Callable[[], bool]
+
+
+def pytest(*arguments: str) -> Part:
+    """A part that is one pytest run, with our helm first in PATH."""
+    return lambda: subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment(), check=False).returncode == 0
+
+
+def cluster() -> bool:
+    """The cluster tests; makes the cluster when there is none, and keeps it."""
+    with machine_lock("make cluster"):
+        kind = Kind()
+        demo.image_values(demo.cluster(kind))
+        with phase("cluster tests"):
+            passed = pytest("-v", "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig))()
+    print(table())
+    return passed
+
+
+PARTS: dict[str, Part] = {
+    "lint": lint.run,
+    "unit": pytest("-q", "tests/unit"),
+    "chart": pytest("-q", "tests/chart"),
+    "cluster": cluster,
+}
+RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] for name in PARTS}}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="testing", description=__doc__)
+    parser.add_argument("run", choices=[*RUNS, "golden"])
+    chosen = parser.parse_args().run
+    if chosen == "golden":
+        return 0 if pytest("-q", "tests/chart", "--update-golden")() else 1
+    os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    rows: list[tuple[str, float, bool]] = []
+    for name in RUNS[chosen]:
+        print(f"\n=== {name} ===", flush=True)
+        begin = time.monotonic()
+        try:
+            passed = PARTS[name]()
+        except Problem as problem:
+            print(f"error: {problem}")
+            passed = False
+        rows.append((name, time.monotonic() - begin, passed))
+    print("\n" + "\n".join(f"{took:8.1f} s  {name:8} {'passed' if passed else 'FAILED'}" for name, took, passed in rows))
+    return 0 if all(passed for _, _, passed in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

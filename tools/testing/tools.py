@@ -1,0 +1,28 @@
+"""The programs that tests call, and the environment in which they find them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import kubernetes_validate
+
+from local_cluster.host import gotools
+
+
+def schema_folder(kubernetes: str) -> Path:
+    """Folder of the strict JSON schemas of a Kubernetes minor version such as `1.36`; they come with a PyPI package."""
+    return Path(kubernetes_validate.__file__).parent / "kubernetes-json-schema" / f"v{kubernetes}.0-local-strict"
+
+
+def environment() -> dict[str, str]:
+    """The process environment with the tools' places: HELM, HELM3, KUBECONFORM, HELM_UNITTEST, KUBE_SCHEMAS."""
+    built = gotools.ensure({name: gotools.CLI[name] for name in ("helm", "helm3", "kubeconform", "helm-unittest")})
+    return {
+        **os.environ,
+        "HELM": str(built / "helm"),
+        "HELM3": str(built / "helm3"),
+        "KUBECONFORM": str(built / "kubeconform"),
+        "HELM_UNITTEST": str(built / "helm-unittest"),
+        "KUBE_SCHEMAS": str(schema_folder("1.36")),
+    }
