@@ -7,8 +7,8 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/tiered-kv-cache
 say() { echo "$*" >&2; }
 
 python=
-for candidate in python3.13 python3.12 python3.11 python3; do
-  if command -v "$candidate" >/dev/null && "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+for candidate in python3 python3.13 python3.12 python3.11; do
+  if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
     python=$candidate
     break
   fi

@@ -75,7 +75,11 @@ class Api:
     def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
         """GET a Pod's port through the API server's proxy."""
         url = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{port}/proxy{path}"
-        return str(self.client.call_api(url, "GET", response_type="str", auth_settings=["BearerToken"], _return_http_data_only=True))
+        return str(
+            self.client.call_api(
+                url, "GET", response_type="str", auth_settings=["BearerToken"], _return_http_data_only=True
+            )
+        )
 
     def engine_template(self, namespace: str, release: str) -> PodTemplate:
         """The engine Deployment's Pod template as plain JSON."""

@@ -24,7 +24,15 @@ MODEL = "tiny"
 VALUES = Path(__file__).parent / "values" / "tiny.yaml"
 
 # One release lives through all of it, so the order of the modules is its life.
-ORDER = ["test_bad_input", "test_install", "test_router", "test_broken", "test_upgrade", "test_uninstall", "test_not_shared"]
+ORDER = [
+    "test_bad_input",
+    "test_install",
+    "test_router",
+    "test_broken",
+    "test_upgrade",
+    "test_uninstall",
+    "test_not_shared",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -86,4 +86,8 @@ def _restarts(api: Api, release: Helm, name: str) -> int:
 
 def _ready(api: Api, release: Helm, without: str) -> int:
     pods = [pod for pod in api.engine_pods(release.namespace, release.release) if pod.metadata.name != without]
-    return sum(all(status.ready for status in pod.status.container_statuses or [None]) for pod in pods if pod.status.container_statuses)
+    return sum(
+        all(status.ready for status in pod.status.container_statuses or [None])
+        for pod in pods
+        if pod.status.container_statuses
+    )

@@ -18,14 +18,19 @@ def _answered(api: Api, release: Helm) -> dict[str, float]:
     counts = {}
     for pod in api.engine_pods(release.namespace, release.release):
         families = text_string_to_metric_families(api.pod_text(pod, 8000, "/metrics"))
-        counts[pod.metadata.name] = sum(s.value for f in families if f.name == _SUCCESS for s in f.samples if s.name.endswith("_total"))
+        counts[pod.metadata.name] = sum(
+            s.value for f in families if f.name == _SUCCESS for s in f.samples if s.name.endswith("_total")
+        )
     return counts
 
 
 def test_round_robin_reaches_both_pods(release: Helm, api: Api) -> None:
     before = _answered(api, release)
     body = {"model": MODEL, "prompt": "one two three", "max_tokens": 8, "temperature": 0}
-    texts = {api.post(release.namespace, f"{release.release}-{MODEL}", "/v1/completions", body)["choices"][0]["text"] for _ in range(REQUESTS)}
+    texts = {
+        api.post(release.namespace, f"{release.release}-{MODEL}", "/v1/completions", body)["choices"][0]["text"]
+        for _ in range(REQUESTS)
+    }
     assert len(texts) == 1
     share = {pod: count - before[pod] for pod, count in _answered(api, release).items()}
     assert sum(share.values()) == REQUESTS

@@ -26,7 +26,9 @@ def _ask(api: Api, release: Helm) -> str:
 
 def test_cache_survives_an_upgrade(release: Helm, api: Api) -> None:
     text = _ask(api, release)
-    before = {pod.metadata.name: pod.metadata.annotations for pod in api.engine_pods(release.namespace, release.release)}
+    before = {
+        pod.metadata.name: pod.metadata.annotations for pod in api.engine_pods(release.namespace, release.release)
+    }
     done = release.upgrade("--set", f"models.{MODEL}.engine.maxModelLen=3072", wait_s=600)
     assert done.ok, done.text
     after = {pod.metadata.name: pod.metadata.annotations for pod in api.engine_pods(release.namespace, release.release)}

@@ -24,7 +24,9 @@ def main() -> int:
     }
     parser.add_argument("verb", choices=verbs, help="; ".join(f"{verb}: {text}" for verb, text in verbs.items()))
     parser.add_argument("--provider", default=os.environ.get("PROVIDER", "kind"), help="kind (default) or existing")
-    parser.add_argument("--context", default=os.environ.get("CONTEXT", ""), help="kubeconfig context, for --provider existing")
+    parser.add_argument(
+        "--context", default=os.environ.get("CONTEXT", ""), help="kubeconfig context, for --provider existing"
+    )
     arguments = parser.parse_args()
     try:
         return _run(arguments.verb, arguments.provider, arguments.context)
@@ -65,12 +67,19 @@ def _need_root(verb: str, provider_name: str) -> None:
     """
     if os.geteuid() == 0 or provider_name != "kind":
         return
-    keep = [f"{name}={value}" for name, value in os.environ.items() if name.startswith(("PIP_", "TKC_", "GO", "PYTHON", "XDG_CACHE", "PATH"))]
+    keep = [
+        f"{name}={value}"
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "TKC_", "GO", "PYTHON", "XDG_CACHE", "PATH"))
+    ]
     if os.system("sudo -n true 2>/dev/null") == 0:
         print("not root: running again under sudo")
         sys.stdout.flush()
         os.execvp("sudo", ["sudo", "-n", "env", *keep, sys.executable, "-m", "local_cluster", verb])
-    raise Problem("the local cluster needs root (containers, networks, mounts)", "run `sudo make up`, or allow sudo without a password")
+    raise Problem(
+        "the local cluster needs root (containers, networks, mounts)",
+        "run `sudo make up`, or allow sudo without a password",
+    )
 
 
 if __name__ == "__main__":

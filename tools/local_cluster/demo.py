@@ -14,7 +14,7 @@ from .problem import Problem
 from .progress import phase, say
 from .providers import Provider
 from .providers.kind import Kind
-from .settings import NAMESPACE, PLACES, RELEASE, REPO
+from .settings import MIN_FREE_DISK_GB, NAMESPACE, PLACES, RELEASE, REPO
 from .watch import watching
 
 VALUES = REPO / "values" / "local.yaml"
@@ -24,7 +24,7 @@ def cluster(where: Provider) -> dict[str, images.ImageRef]:
     """A running cluster that holds our images and model folders; returns the images by name."""
     if not where.local_images:
         return {}
-    checks.check_machine({}, min_disk_gb=2 if PLACES.state.exists() else checks.MIN_FREE_DISK_GB)
+    checks.check_machine({}, min_disk_gb=2 if PLACES.state.exists() else MIN_FREE_DISK_GB)
     assert isinstance(where, Kind)
     engine = where.engine
     # Side by side: the compiler needs the cores while the images wait for downloads and the disk.
@@ -55,7 +55,10 @@ def up(where: Provider) -> None:
     if where.local_images:
         volumes.ensure_models_claim(where.kubeconfig, NAMESPACE)
     release = Helm(where.kubeconfig, NAMESPACE, RELEASE, [VALUES, *image_values(references)])
-    with phase("helm upgrade --install", f"{RELEASE} in namespace {NAMESPACE}, -f {VALUES.relative_to(REPO)}"), watching(where.kubeconfig, NAMESPACE):
+    with (
+        phase("helm upgrade --install", f"{RELEASE} in namespace {NAMESPACE}, -f {VALUES.relative_to(REPO)}"),
+        watching(where.kubeconfig, NAMESPACE),
+    ):
         done = release.upgrade(wait_s=900)
     if not done.ok:
         raise _failed(where, f"helm could not install {RELEASE}: {done.text[-1500:]}")
@@ -85,7 +88,11 @@ def status(where: Provider) -> int:
         print("no cluster; `make up` makes one")
         return 1
     release = Helm(where.kubeconfig, NAMESPACE, RELEASE)
-    print(release.call("status", RELEASE).text if release.exists() else "a cluster, but no demo in it; `make up` installs it")
+    print(
+        release.call("status", RELEASE).text
+        if release.exists()
+        else "a cluster, but no demo in it; `make up` installs it"
+    )
     return 0
 
 
@@ -94,4 +101,3 @@ def build_images() -> None:
 
     for reference in images.build_all(find()).values():
         print(f"{reference.name}  {reference.archive}")
-

@@ -41,7 +41,10 @@ def _namespace(core: client.CoreV1Api, namespace: str, folder: Path, errors: lis
     folder.mkdir(exist_ok=True)
     events = core.list_namespaced_event(namespace, _request_timeout=20).items
     events.sort(key=lambda event: str(event.last_timestamp or event.event_time or event.metadata.creation_timestamp))
-    lines = [f"{e.last_timestamp or e.event_time} {e.type} {e.reason} {e.involved_object.kind}/{e.involved_object.name}: {e.message}" for e in events]
+    lines = [
+        f"{e.last_timestamp or e.event_time} {e.type} {e.reason} {e.involved_object.kind}/{e.involved_object.name}: {e.message}"
+        for e in events
+    ]
     (folder / "events.txt").write_text("\n".join(lines))
     pods = core.list_namespaced_pod(namespace, _request_timeout=20)
     _write(folder / "pods.yaml", core, pods)
@@ -53,7 +56,12 @@ def _namespace(core: client.CoreV1Api, namespace: str, folder: Path, errors: lis
                 name = f"{pod.metadata.name}-{state.name}{'-previous' if previous else ''}.log"
                 try:
                     text = core.read_namespaced_pod_log(
-                        pod.metadata.name, namespace, container=state.name, previous=previous, tail_lines=_TAIL_LINES, _request_timeout=20
+                        pod.metadata.name,
+                        namespace,
+                        container=state.name,
+                        previous=previous,
+                        tail_lines=_TAIL_LINES,
+                        _request_timeout=20,
                     )
                 except ApiException as error:
                     errors.append(f"{namespace}/{name}: {error.reason}")

@@ -39,14 +39,26 @@ class Helm:
         """Run helm; the text is both of its output streams."""
         helm = gotools.ensure_cli("helm")
         command = [str(helm), "--kubeconfig", str(self.kubeconfig), "-n", self.namespace, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL, check=False
+        )
         return Result(done.returncode == 0, (done.stdout + done.stderr).strip())
 
     def upgrade(self, *arguments: str, wait_s: int = 600) -> Result:
         """Install or upgrade, and wait until everything is ready (`wait_s` 0: do not wait)."""
         files = [word for path in self.values for word in ("-f", str(path))]
         wait = ["--wait", "--timeout", f"{wait_s}s"] if wait_s else []
-        return self.call("upgrade", "--install", self.release, str(CHART), "--create-namespace", *files, *wait, *arguments, timeout_s=wait_s + 120)
+        return self.call(
+            "upgrade",
+            "--install",
+            self.release,
+            str(CHART),
+            "--create-namespace",
+            *files,
+            *wait,
+            *arguments,
+            timeout_s=wait_s + 120,
+        )
 
     def test(self, timeout_s: int = 900) -> Result:
         return self.call("test", self.release, "--logs", "--timeout", f"{timeout_s}s", timeout_s=timeout_s + 60)

@@ -27,7 +27,9 @@ def measured(where: Provider, release: Helm) -> dict[str, Any]:
     status = kube.core(where.kubeconfig).read_namespaced_pod(name, release.namespace).status
     message = next((s.state.terminated.message for s in status.container_statuses or [] if s.state.terminated), None)
     if not message:
-        raise Problem(f"Pod {name} left no result", f"`helm test {release.release} -n {release.namespace} --logs` runs it again")
+        raise Problem(
+            f"Pod {name} left no result", f"`helm test {release.release} -n {release.namespace} --logs` runs it again"
+        )
     return dict(json.loads(message))
 
 
@@ -37,7 +39,10 @@ def table(where: Provider, release: Helm) -> str:
     out = io.StringIO()
     console = Console(file=out, width=118)
     for model in result["models"]:
-        grid = Table(title=f"{model['model']}: {model['promptTokens']}-token prompt, Pods {', '.join(model['pods'])}", title_justify="left")
+        grid = Table(
+            title=f"{model['model']}: {model['promptTokens']}-token prompt, Pods {', '.join(model['pods'])}",
+            title_justify="left",
+        )
         for column in ("tier", "Pod (node)", "TTFT ms", "speed-up", "hit tokens L0 / L1 / L2"):
             grid.add_column(column, justify="left" if column in ("tier", "Pod (node)") else "right")
         cold = next((row["ttftMs"] for row in model["tiers"] if row["tier"] == "cold"), None)
@@ -64,5 +69,10 @@ def served_name(release: Helm, model: str) -> str:
 
 
 def curl(url: str, model: str) -> str:
-    question = {"model": model, "messages": [{"role": "user", "content": "What is the capital of France?"}], "max_tokens": 32, "temperature": 0}
+    question = {
+        "model": model,
+        "messages": [{"role": "user", "content": "What is the capital of France?"}],
+        "max_tokens": 32,
+        "temperature": 0,
+    }
     return f"curl -s {url}/v1/chat/completions -H 'Content-Type: application/json' -d '{json.dumps(question)}'"

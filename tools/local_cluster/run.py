@@ -46,7 +46,9 @@ def run(
         except FileNotFoundError as error:
             raise Problem(f"program not found: {error.filename}", fix, str(path)) from error
         except subprocess.TimeoutExpired as error:
-            raise Problem(f"`{shlex.join(words)[:120]}` did not end within {timeout_s:.0f} s", fix, str(path)) from error
+            raise Problem(
+                f"`{shlex.join(words)[:120]}` did not end within {timeout_s:.0f} s", fix, str(path)
+            ) from error
     if done.returncode:
         with path.open("rb") as written:
             written.seek(begin)

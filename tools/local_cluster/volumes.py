@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from kubernetes.client.exceptions import ApiException
@@ -28,23 +29,29 @@ def ensure_models_claim(kubeconfig: Path, namespace: str) -> None:
     }  # fmt: skip
     _unless_there(core.create_persistent_volume, {"metadata": {"name": name}, "spec": spec})
     claim = {"accessModes": modes, "storageClassName": "", "volumeName": name, "resources": {"requests": size}}
-    _unless_there(lambda body: core.create_namespaced_persistent_volume_claim(namespace, body), {"metadata": {"name": CLAIM}, "spec": claim})
+    _unless_there(
+        lambda body: core.create_namespaced_persistent_volume_claim(namespace, body),
+        {"metadata": {"name": CLAIM}, "spec": claim},
+    )
 
 
 def remove_namespace(kubeconfig: Path, namespace: str) -> None:
     """Delete the namespace and the model volume that belongs to it."""
     core = kube.core(kubeconfig)
-    for delete in (lambda: core.delete_namespace(namespace), lambda: core.delete_persistent_volume(f"{namespace}-{CLAIM}")):
+    for delete, name in (
+        (core.delete_namespace, namespace),
+        (core.delete_persistent_volume, f"{namespace}-{CLAIM}"),
+    ):
         try:
-            delete()
+            delete(name)
         except ApiException as error:
             if error.status != 404:
                 raise
 
 
-def _unless_there(create: object, body: dict[str, object]) -> None:
+def _unless_there(create: Callable[[dict[str, object]], object], body: dict[str, object]) -> None:
     try:
-        create(body)  # type: ignore[operator]
+        create(body)
     except ApiException as error:
         if error.status != _CONFLICT:
             raise

@@ -23,7 +23,9 @@ Part = Callable[[], bool]
 
 def pytest(*arguments: str) -> Part:
     """A part that is one pytest run, with our helm first in PATH."""
-    return lambda: subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment(), check=False).returncode == 0
+    return lambda: (
+        subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment(), check=False).returncode == 0
+    )
 
 
 def cluster() -> bool:
@@ -63,7 +65,9 @@ def main() -> int:
             print(f"error: {problem}")
             passed = False
         rows.append((name, time.monotonic() - begin, passed))
-    print("\n" + "\n".join(f"{took:8.1f} s  {name:8} {'passed' if passed else 'FAILED'}" for name, took, passed in rows))
+    print(
+        "\n" + "\n".join(f"{took:8.1f} s  {name:8} {'passed' if passed else 'FAILED'}" for name, took, passed in rows)
+    )
     return 0 if all(passed for _, _, passed in rows) else 1
 
 

@@ -16,7 +16,11 @@ from .tools import environment
 def _files(pattern: str) -> list[str]:
     """Files that git knows and that match a pattern; new ones that it does not ignore count too."""
     listed = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern], cwd=REPO, capture_output=True, text=True, check=True
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", pattern],
+        cwd=REPO,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return [name for name in listed.stdout.splitlines() if (REPO / name).is_file()]
 
@@ -26,7 +30,9 @@ def commands() -> dict[str, Sequence[str]]:
     helm = environment()["HELM"]
     values = sorted(str(path) for path in (REPO / "values").glob("*.yaml"))
     python = [sys.executable, "-m"]
-    yaml = [name for name in (*_files("*.yaml"), *_files("*.yml")) if "/templates/" not in name and "/golden/" not in name]
+    yaml = [
+        name for name in (*_files("*.yaml"), *_files("*.yml")) if "/templates/" not in name and "/golden/" not in name
+    ]
     return {
         "ruff check": [*python, "ruff", "check", "."],
         "ruff format": [*python, "ruff", "format", "--check", "."],

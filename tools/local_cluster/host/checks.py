@@ -37,7 +37,9 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def check_machine(ports: dict[int, str], *, min_disk_gb: float = MIN_FREE_DISK_GB, min_memory_gb: float = MIN_MEMORY_GB) -> None:
+def check_machine(
+    ports: dict[int, str], *, min_disk_gb: float = MIN_FREE_DISK_GB, min_memory_gb: float = MIN_MEMORY_GB
+) -> None:
     """Refuse a machine that cannot hold the cluster.
 
     Args:

@@ -40,7 +40,9 @@ def find() -> Engine:
     Raises:
         Problem: no engine, and packages cannot be installed.
     """
-    if os.environ.get("TKC_ENGINE", "docker") == "docker" and output(["docker", "info", "-f", "{{.ServerVersion}}"], check=False, timeout_s=15):
+    if os.environ.get("TKC_ENGINE", "docker") == "docker" and output(
+        ["docker", "info", "-f", "{{.ServerVersion}}"], check=False, timeout_s=15
+    ):
         return Engine("docker", dict(os.environ))
     packages.ensure(packages.PODMAN, "no docker daemon answers; kind runs on podman")
     return Engine("podman", podman.environment())

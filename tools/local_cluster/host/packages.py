@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Mapping
+from pathlib import Path
 
 from ..problem import Problem
 from ..progress import phase
@@ -21,7 +22,7 @@ ROOTFS = {"mmdebstrap": "mmdebstrap"}
 
 
 def missing(wanted: Mapping[str, str]) -> list[str]:
-    return [package for package, program in wanted.items() if not (shutil.which(program) or os.path.exists(program))]
+    return [package for package, program in wanted.items() if not (shutil.which(program) or Path(program).exists())]
 
 
 def ensure(wanted: Mapping[str, str], why: str) -> None:
@@ -34,9 +35,18 @@ def ensure(wanted: Mapping[str, str], why: str) -> None:
     if not packages:
         return
     if not shutil.which("apt-get"):
-        raise Problem(f"missing programs: {', '.join(wanted[p] for p in packages)} ({why})", "install them; only Debian and Ubuntu are automatic")
+        raise Problem(
+            f"missing programs: {', '.join(wanted[p] for p in packages)} ({why})",
+            "install them; only Debian and Ubuntu are automatic",
+        )
     with phase(f"apt-get install {' '.join(packages)}", why):
         env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         fix = "check the machine's package sources (`apt-get update`)"
         run(["apt-get", "update", "-q"], log="apt", env=env, fix=fix, timeout_s=300)
-        run(["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages], log="apt", env=env, fix=fix, timeout_s=900)
+        run(
+            ["apt-get", "install", "-y", "-q", "--no-install-recommends", *packages],
+            log="apt",
+            env=env,
+            fix=fix,
+            timeout_s=900,
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import shutil
@@ -52,10 +53,7 @@ def _write_settings() -> None:
     real = shutil.which("podman", path="/usr/local/bin:/usr/bin:/bin") or "/usr/bin/podman"
     wrapper = home / "wrap" / "podman"
     wrapper.write_text(
-        "#!/bin/sh\n"
-        f'[ "$1" = run ] || exec {real} "$@"\n'
-        "shift\n"
-        f'exec {real} run {_parent_option()} "$@"\n'
+        f'#!/bin/sh\n[ "$1" = run ] || exec {real} "$@"\nshift\nexec {real} run {_parent_option()} "$@"\n'
     )
     wrapper.chmod(0o755)
 
@@ -118,7 +116,5 @@ def _remove_control_groups() -> None:
         for group in (controller / own.lstrip("/") if own else None, controller / "libpod_parent"):
             if group and group.is_dir():
                 for directory, _, _ in os.walk(group, topdown=False):
-                    try:
-                        os.rmdir(directory)
-                    except OSError:
-                        continue
+                    with contextlib.suppress(OSError):
+                        Path(directory).rmdir()

@@ -43,7 +43,9 @@ def build() -> NodeImage:
     base = rootfs.build()
     key = hashlib.sha256(f"{programs.name} {base.name} {Path(__file__).read_text()}".encode()).hexdigest()[:12]
     folder = PLACES.cache / f"node-image-{key}"
-    image = NodeImage(f"localhost/tkc-node:{KUBERNETES_VERSION}-{key}", folder / "node.tar", folder / "components.tar", programs)
+    image = NodeImage(
+        f"localhost/tkc-node:{KUBERNETES_VERSION}-{key}", folder / "node.tar", folder / "components.tar", programs
+    )
     if (folder / "done").exists():
         return image
     with phase("node image", "root filesystem, kind's own files and the programs"):
@@ -65,7 +67,9 @@ def build() -> NodeImage:
 
 def _module(path: str) -> Path:
     """Folder of a Go module of tools/go in the module cache."""
-    return Path(output([gotools.toolchain(), "-C", gotools.MODULE, "list", "-mod=mod", "-m", "-f", "{{.Dir}}", path]).strip())
+    return Path(
+        output([gotools.toolchain(), "-C", gotools.MODULE, "list", "-mod=mod", "-m", "-f", "{{.Dir}}", path]).strip()
+    )
 
 
 def _folder(root: Path, place: str, programs: dict[str, Path]) -> Path:
@@ -99,7 +103,10 @@ def _components(programs: Path, base: Path, kind: Path, scratch: Path) -> list[o
     layers: dict[str, tuple[tuple[Path, ...], dict[str, object]]] = {
         **{name: ((kube,), {}) for name in CONTROL_PLANE},
         "kube-proxy": ((base, kube), {}),
-        "etcd": ((_folder(scratch / "etcd", "usr/local/bin", {"etcd": programs / "etcd", "etcdctl": programs / "etcdctl"}),), {}),
+        "etcd": (
+            (_folder(scratch / "etcd", "usr/local/bin", {"etcd": programs / "etcd", "etcdctl": programs / "etcdctl"}),),
+            {},
+        ),
         "coredns": ((single("coredns", "coredns", "."),), {"Entrypoint": ["/coredns"]}),
         "pause": ((single("pause", "pause", "."),), {"Entrypoint": ["/pause"]}),
     }
@@ -125,7 +132,11 @@ def _node_layer(programs: Path, kind: Path, kube_router: Path, root: Path) -> Pa
     for script in [*(root / "usr/local/bin").iterdir(), *(root / "kind/bin").iterdir()]:
         script.chmod(0o755)
     _kube(root, "usr/bin", programs, NODE_PROGRAMS)
-    _folder(root, "usr/local/bin", {p: programs / p for p in ("containerd", "containerd-shim-runc-v2", "ctr", "crictl", "etcdctl")})
+    _folder(
+        root,
+        "usr/local/bin",
+        {p: programs / p for p in ("containerd", "containerd-shim-runc-v2", "ctr", "crictl", "etcdctl")},
+    )
     _folder(root, "opt/cni/bin", {plugin: programs / plugin for plugin in CNI_PLUGINS})
     (root / "kind/manifests").mkdir()
     (root / "kind/manifests/default-storage.yaml").write_text(manifests.storage(kind))

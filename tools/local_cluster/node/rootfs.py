@@ -13,10 +13,13 @@ from ..progress import phase
 from ..run import output, run
 from ..settings import PLACES
 
-PACKAGES = (
-    "systemd dbus runc iptables nftables conntrack iproute2 ethtool ebtables ipset socat util-linux mount kmod libseccomp2 "
-    "procps jq curl ca-certificates e2fsprogs fuse3 fuse-overlayfs hostname findutils iputils-ping libnss-myhostname"
-).split()
+PACKAGES = tuple(
+    """
+    systemd dbus runc iptables nftables conntrack iproute2 ethtool ebtables ipset socat util-linux mount kmod
+    libseccomp2 procps jq curl ca-certificates e2fsprogs fuse3 fuse-overlayfs hostname findutils iputils-ping
+    libnss-myhostname
+    """.split()
+)
 
 # What kind's own base image does after installing its packages: no udev, no consoles, no tmpfiles run; journald must
 # not read the kernel's log; only the services below start.
@@ -49,7 +52,9 @@ def debian_sources() -> tuple[str, list[str]]:
         for key, value in re.findall(r"^(\w+)=(.*)$", Path("/etc/os-release").read_text(), re.MULTILINE)
     }
     suite = release.get("VERSION_CODENAME", "")
-    targets = output(["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"])
+    targets = output(
+        ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Created-By: Packages"]
+    )
     rows = {tuple(line.split()) for line in targets.splitlines() if len(line.split()) == 3}
     wanted = sorted(row for row in rows if row[1] == suite and row[2] in ("main", "universe"))
     if not wanted:

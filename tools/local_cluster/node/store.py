@@ -51,7 +51,19 @@ class Seed:
             present = set(output([*ctr, "images", "ls", "-q"]).split())
             for archive in dict.fromkeys(path for name, path in archives.items() if name not in present):
                 with phase(f"unpack {archive.name}", f"once for all nodes, {archive.stat().st_size / 1e9:.1f} GB"):
-                    run([*ctr, "images", "import", "--local", "--discard-unpacked-layers", "--snapshotter=overlayfs", archive], log="store", fix="see the log")
+                    run(
+                        [
+                            *ctr,
+                            "images",
+                            "import",
+                            "--local",
+                            "--discard-unpacked-layers",
+                            "--snapshotter=overlayfs",
+                            archive,
+                        ],
+                        log="store",
+                        fix="see the log",
+                    )
             stale = [name for name in present if name.startswith("localhost/tiered-kv-cache/") and name not in archives]
             if stale:
                 output([*ctr, "images", "rm", "--sync", *stale], timeout_s=300)
@@ -90,7 +102,11 @@ class Seed:
             deadline = time.monotonic() + 30
             while not output([*ctr, "version"], check=False):
                 if daemon.poll() is not None or time.monotonic() > deadline:
-                    raise Problem("the private containerd that unpacks images did not start", "read the log", str(log_file("store")))
+                    raise Problem(
+                        "the private containerd that unpacks images did not start",
+                        "read the log",
+                        str(log_file("store")),
+                    )
                 time.sleep(0.1)
             yield ctr
         finally:

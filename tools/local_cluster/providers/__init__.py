@@ -37,4 +37,6 @@ def provider(name: str, context: str) -> Provider:
         return Kind()
     if name == "existing":
         return Existing(context)
-    raise Problem(f"unknown cluster provider {name!r}", "use PROVIDER=kind or PROVIDER=existing CONTEXT=<kubeconfig context>")
+    raise Problem(
+        f"unknown cluster provider {name!r}", "use PROVIDER=kind or PROVIDER=existing CONTEXT=<kubeconfig context>"
+    )

@@ -24,7 +24,9 @@ from .health import wait_ready
 
 _IMAGES_IN_NODE = "/mnt/tkc-images"
 
-KIND_NODE_IMAGE = "docker.io/kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5"
+KIND_NODE_IMAGE = (
+    "docker.io/kindest/node:v1.37.0@sha256:a1ed56cfb0e7b93589bdf97c8cd566405a265939e3620fc4f5de89adff580ae5"
+)
 """The node image that this version of kind was released with."""
 
 
@@ -86,12 +88,18 @@ class Kind:
         state = PLACES.state / "cluster.json"
         if not state.exists() or json.loads(state.read_text()).get("config") != self._fingerprint():
             return False
-        running = output(self.engine.words("ps", "--format", "{{.Names}}"), env=self.engine.env, check=False).split()
-        if not set(self.nodes()) <= set(running):
+        if not all(self._runs(node) for node in self.nodes()):
             return False
         if self.engine.isolated:
             forwarder.ensure([self.api_port, self.url_port])
         return wait_ready(self.kubeconfig, len(NODES), timeout_s=45)
+
+    def _runs(self, node: str) -> bool:
+        """Whether the node's first process lives; after a hard kill podman itself still says that it runs."""
+        pid = output(
+            self.engine.words("inspect", "-f", "{{.State.Pid}}", node), env=self.engine.env, check=False
+        ).strip()
+        return pid not in ("", "0") and (not self.engine.isolated or Path(f"/proc/{pid}").exists())
 
     def _fingerprint(self) -> str:
         return hashlib.sha256(repr((kind_config.__doc__, self._config(), KIND_NODE_IMAGE)).encode()).hexdigest()
@@ -155,7 +163,10 @@ class Kind:
             dns.drop_upstream(self.kubeconfig)
         with phase("nodes Ready"):
             if not wait_ready(self.kubeconfig, len(NODES), timeout_s=180):
-                raise Problem("the nodes did not become Ready within 180 s", "`make down`, then again; logs are in " + str(PLACES.logs))
+                raise Problem(
+                    "the nodes did not become Ready within 180 s",
+                    "`make down`, then again; logs are in " + str(PLACES.logs),
+                )
         (PLACES.state / "cluster.json").write_text(json.dumps({"config": self._fingerprint(), "made": time.time()}))
 
     def _prepare_nodes(self, archives: dict[str, Path]) -> str:
@@ -178,6 +189,10 @@ class Kind:
                 if name not in present:
                     with phase(f"load {archive.name} into {node}"):
                         place = f"{_IMAGES_IN_NODE}/{archive.relative_to(PLACES.images)}"
-                        run([*ctr, "import", "--local", "--discard-unpacked-layers", place], log="load", env=self.engine.env, timeout_s=900, fix="see the log")
-
-
+                        run(
+                            [*ctr, "import", "--local", "--discard-unpacked-layers", place],
+                            log="load",
+                            env=self.engine.env,
+                            timeout_s=900,
+                            fix="see the log",
+                        )
