@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from . import names
@@ -94,8 +95,8 @@ class Pod:
     def l2_base_path(self) -> str | None:
         """Directory that the LMCache server is to use, from its ``--l2-adapter`` JSON; None if it cannot be read."""
         lmcache = self.containers.get(names.CONTAINER_LMCACHE)
-        words = lmcache.words if lmcache else ()
-        for this, following in zip(words, (*words[1:], ""), strict=True):
+        words = (*lmcache.words, "") if lmcache else ()
+        for this, following in pairwise(words):
             text = following if this == "--l2-adapter" else this.partition("--l2-adapter=")[2]
             try:
                 adapter = json.loads(text) if text else None

@@ -193,8 +193,8 @@ def _speedup(model: ModelSpec, settings: Settings, result: ModelResult) -> list[
             found.append(
                 Finding(
                     f"model {model.name}: L2 on Pod {row.pod} is {cold.ttft_ms / row.ttft_ms:.2f} times as fast as "
-                    f"cold on Pod {cold.pod} ({row.ttft_ms:.0f} ms, {cold.ttft_ms:.0f} ms), less than hooks.verify.minSpeedup "
-                    f"{settings.min_speedup:g}",
+                    f"cold on Pod {cold.pod} ({row.ttft_ms:.0f} ms, {cold.ttft_ms:.0f} ms), less than "
+                    f"hooks.verify.minSpeedup {settings.min_speedup:g}",
                     "use a longer promptTokens, a faster volume, or a lower minSpeedup",
                 )
             )

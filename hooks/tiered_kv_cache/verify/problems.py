@@ -110,14 +110,14 @@ class _Look:
             yield Problem(Finding(f"{who}: {reason}: {message}", fix), hopeless=True, short=reason)
         elif not status.get("ready") and last.get("exitCode") not in (None, 0):
             yield self._ended(status, last, who)
-        elif not init and state.get("running") and not status.get("ready"):
+        elif not init and "running" in state and not status.get("ready"):
             yield self._not_ready(name, who)
 
     def _ended(self, status: JsonObject, last: JsonObject, who: str) -> Problem:
         model, pod, name = self.model, self.pod, str(status.get("name", ""))
         restarts = int(status.get("restartCount") or 0)
         # One that runs again may yet become ready.
-        hopeless = restarts >= CRASHES and not (status.get("state") or {}).get("running")
+        hopeless = restarts >= CRASHES and "running" not in (status.get("state") or {})
         is_lmcache = name == names.CONTAINER_LMCACHE
         down = " (the LMCache server is down)" if is_lmcache else ""
         if last.get("reason") == "OOMKilled":
@@ -127,7 +127,7 @@ class _Look:
             return Problem(finding, hopeless, short="OOMKilled")
         message = shorten(str(last.get("message") or ""), 600)
         if not message and self.cluster:
-            previous = not (status.get("state") or {}).get("terminated")
+            previous = "terminated" not in (status.get("state") or {})
             message = shorten(self.cluster.log(pod.namespace, pod.name, name, previous=previous), 600)
         fix = f"see kubectl -n {pod.namespace} logs {pod.name} -c {name} --previous"
         if name == names.INIT_L2_ROOT and message:

@@ -17,6 +17,7 @@ SETTLE_SECONDS = 5.0
 """How long counters may lag behind an answer."""
 POLL_SECONDS = 0.25
 RESET_TRIES = 3
+RESET_SECONDS = 1.0
 NO_RESET = 'not measured: vLLM has no POST /reset_prefix_cache; set engine.env VLLM_SERVER_DEV_MODE "1" to measure L1'
 RESET_OFF = "not measured: hooks.verify.resetL0 is never"
 
@@ -89,7 +90,7 @@ class Measurement:
             if row.counters is None or row.counters.l0 == 0 or row.busy:
                 return
             self.result.rows.remove(row)
-            self.deadline.sleep(1.0)
+            self.deadline.sleep(RESET_SECONDS)
         note = f"not measured: POST /reset_prefix_cache did not empty L0 in {RESET_TRIES} tries (blocks in use)"
         self.result.rows.append(Row("l1", target.pod.name, target.pod.node, note=note))
 

@@ -1,0 +1,1 @@
+"""Stand-ins for servers that are too big or too foreign for a unit test. They never ship."""

@@ -1,0 +1,317 @@
+"""An engine Pod on loopback: vLLM's API and an LMCache server's HTTP port, with real block arithmetic and real files.
+
+L2 is a directory: two engines share it or they do not, and the hits follow from that. Every fault is a field of Faults.
+Run by hand: ``python -m emulators.engine --l2 DIR`` (from tests/) prints both URLs and serves until Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+CHARS_PER_TOKEN = 4
+WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
+
+
+@dataclass
+class Faults:
+    """What is broken. The defaults are a healthy engine."""
+
+    lmcache_down: bool = False
+    lmcache_bad_metrics: bool = False
+    vllm_down: bool = False
+    vllm_health: int = 200
+    not_connected: bool = False
+    """vLLM runs without its KV connector: nothing is looked up or stored."""
+    dev_mode: bool = True
+    reset_does_nothing: bool = False
+    store: bool = True
+    store_seconds: float = 0.0
+    l2_prefix_only: int | None = None
+    """Only so many leading chunks are found in L2 (a truncated file)."""
+    wrong_blocks: bool = False
+    """Loaded blocks give another text."""
+    ms_per_token: float = 0.0
+    """Time of a computed token; cached ones are free."""
+    stream_error: bool = False
+    """The first long completion streams an error."""
+    drop_stream: bool = False
+    """A long completion's connection is cut before the first token."""
+    restart_in_long: bool = False
+    """All counters fall to 0 with the first long completion."""
+    foreign_tokens: int = 0
+    """Prompt tokens of other requests that appear beside each long completion."""
+    l1_without_l2: bool = False
+    """Another Pod's blocks are found in L1: a wrongly shared server."""
+
+
+@dataclass
+class Engine:
+    """One engine. Sizes in tokens. ``hash_seed`` is part of every key, as is the model's path in LMCache."""
+
+    l2_dir: Path
+    model: str = "tiny"
+    chunk_size: int = 256
+    block_size: int = 128
+    max_model_len: int = 4096
+    hash_seed: str = "0"
+    l0: bool = True
+    faults: Faults = field(default_factory=Faults)
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+        self._l0: set[str] = set()
+        self._l1: set[str] = set()
+        self._count: Counter[str] = Counter()
+        self._servers: list[ThreadingHTTPServer] = []
+        self.requests: list[dict[str, Any]] = []
+
+    # Life
+
+    def start(self) -> Engine:
+        """Listen on two free loopback ports; a server that is down has a port on which nothing listens."""
+        self.vllm_port = self._serve(self._vllm, self.faults.vllm_down)
+        self.lmcache_port = self._serve(self._lmcache, self.faults.lmcache_down)
+        return self
+
+    def stop(self) -> None:
+        """Stop both servers."""
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+
+    def _serve(self, answer: Callable[[BaseHTTPRequestHandler], None], down: bool) -> int:
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # Headers and body are two writes; 40 ms each otherwise.
+
+            def do_GET(self) -> None:
+                answer(self)
+
+            def do_POST(self) -> None:
+                answer(self)
+
+            def log_message(self, *_: object) -> None:
+                """Silent."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.daemon_threads = True
+        port = int(server.server_address[1])
+        if down:
+            server.server_close()
+            return port
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        self._servers.append(server)
+        return port
+
+    # The cache
+
+    def _keys(self, ids: list[int], size: int) -> list[str]:
+        """A key for each full block of ``size``; like the real ones, it depends on all tokens before."""
+        keys, digest = [], hashlib.sha256(f"{self.hash_seed}/{self.model}/{size}".encode())
+        for end in range(size, len(ids) + 1, size):
+            digest.update(json.dumps(ids[end - size : end]).encode())
+            keys.append(digest.hexdigest()[:32])
+        return keys
+
+    def _file(self, key: str) -> Path:
+        return self.l2_dir / f"-models-{self.model}@{key}.data"
+
+    def _lookup(self, ids: list[int]) -> int:
+        """Count a request through L0, L1 and L2; returns its cached tokens."""
+        blocks = self._keys(ids, self.block_size)[: (len(ids) - 1) // self.block_size]
+        hits0 = _leading(blocks, lambda k: self.l0 and k in self._l0) * self.block_size
+        self._count["l0"] += hits0
+        if self.faults.not_connected:
+            return hits0
+        chunks = self._keys(ids, self.chunk_size)
+        self._count["requested"] += len(chunks) * self.chunk_size
+        in_l1 = len(chunks) if self.faults.l1_without_l2 else _leading(chunks, lambda k: k in self._l1)
+        most = self.faults.l2_prefix_only
+        in_l2 = _leading(chunks[in_l1:most], lambda k: self._file(k).exists())
+        self._l1.update(chunks[: in_l1 + in_l2])
+        self._count["l1"] += in_l1 * self.chunk_size
+        self._count["l2"] += in_l2 * self.chunk_size
+        loaded = max(0, (in_l1 + in_l2) * self.chunk_size - hits0)
+        self._count["external"] += loaded
+        return hits0 + loaded
+
+    def _store(self, ids: list[int]) -> None:
+        self._l0.update(self._keys(ids, self.block_size))
+        if self.faults.not_connected:
+            return
+        new = [k for k in self._keys(ids, self.chunk_size) if not self._file(k).exists()]
+        self._l1.update(self._keys(ids, self.chunk_size))
+        if self.faults.store:
+            threading.Timer(self.faults.store_seconds, self._write, (new,)).start()
+
+    def _write(self, keys: list[str]) -> None:
+        for key in keys:
+            self._file(key).write_bytes(b"kv")
+            with self._lock:
+                self._count["stored"] += 1
+
+    # vLLM
+
+    def _vllm(self, http: BaseHTTPRequestHandler) -> None:
+        path, body = http.path.partition("?")[0], _body(http)
+        if path == "/health":
+            _send(http, self.faults.vllm_health, "")
+        elif path == "/metrics":
+            _send(http, 200, self._vllm_metrics(), "text/plain; version=0.0.4")
+        elif path == "/v1/models":
+            _send(http, 200, json.dumps({"object": "list", "data": [{"id": self.model, "object": "model"}]}))
+        elif path == "/reset_prefix_cache" and self.faults.dev_mode:
+            with self._lock:
+                if not self.faults.reset_does_nothing:
+                    self._l0.clear()
+            _send(http, 200, "")
+        elif path in ("/tokenize", "/v1/completions") and body.get("model") != self.model:
+            error = {"message": f"The model `{body.get('model')}` does not exist.", "type": "NotFoundError", "code": 404}
+            _send(http, 404, json.dumps({"error": error}))
+        elif path == "/tokenize":
+            ids = tokens(body["prompt"])
+            _send(http, 200, json.dumps({"count": len(ids), "max_model_len": self.max_model_len, "tokens": ids}))
+        elif path == "/v1/completions":
+            self._complete(http, body)
+        else:
+            _send(http, 404, json.dumps({"detail": "Not Found"}))
+
+    def _complete(self, http: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        ids = body["prompt"] if isinstance(body["prompt"], list) else tokens(body["prompt"])
+        long = len(ids) >= self.chunk_size
+        if long and self.faults.drop_stream:
+            http.connection.close()
+            http.close_connection = True
+            return
+        with self._lock:
+            self.requests.append(body)
+            if long and self.faults.restart_in_long:
+                self._count.clear()
+            cached = self._lookup(ids)
+            self._count["prompt"] += len(ids) + (self.faults.foreign_tokens if long else 0)
+        time.sleep((len(ids) - cached) * self.faults.ms_per_token / 1000)
+        number = int(hashlib.sha256(json.dumps(ids).encode()).hexdigest(), 16)
+        if self.faults.wrong_blocks and cached:
+            number += 1
+        if long and self.faults.stream_error:
+            _stream(http, iter([{"error": {"message": "EngineCore died", "code": 500}}]))
+            return
+        _stream(http, self._events(number, body["max_tokens"], len(ids)))
+        with self._lock:
+            self._store(ids)
+
+    def _events(self, number: int, max_tokens: int, prompt_tokens: int) -> Iterator[dict[str, Any]]:
+        base = {"id": "cmpl-1", "object": "text_completion", "model": self.model}
+        for i in range(max_tokens):
+            word = WORDS[(number >> (3 * i)) % len(WORDS)]
+            yield {**base, "choices": [{"index": 0, "text": f" {word}", "finish_reason": None}]}
+        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": max_tokens}
+        yield {**base, "choices": [], "usage": usage}
+
+    def _vllm_metrics(self) -> str:
+        label = f'{{engine="0",model_name="{self.model}"}}'
+        with self._lock:
+            c = Counter(self._count)
+        lines = [
+            "# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig",
+            "# TYPE vllm:cache_config_info gauge",
+            f'vllm:cache_config_info{{block_size="{self.block_size}",engine="0"}} 1.0',
+        ]
+        for name, value in (("prompt_tokens", c["prompt"]), ("prefix_cache_hits", c["l0"]), ("external_prefix_cache_hits", c["external"])):
+            lines += [f"# HELP vllm:{name}_total x", f"# TYPE vllm:{name}_total counter"]
+            lines += [f"vllm:{name}_total{label} {float(value)}", f"vllm:{name}_created{label} 1.7e+09"]
+        return "\n".join(lines) + "\n"
+
+    # LMCache
+
+    def _lmcache(self, http: BaseHTTPRequestHandler) -> None:
+        if http.path == "/healthcheck":
+            _send(http, 200, json.dumps({"status": "healthy"}))
+        elif http.path == "/metrics" and self.faults.lmcache_bad_metrics:
+            _send(http, 200, "<html>no metrics</html>")
+        elif http.path == "/metrics":
+            _send(http, 200, self._lmcache_metrics(), "text/plain; version=0.0.4")
+        else:
+            _send(http, 404, json.dumps({"detail": "Not Found"}))
+
+    def _lmcache_metrics(self) -> str:
+        with self._lock:
+            c = Counter(self._count)
+        names = {
+            "lmcache_mp_lookup_requested_tokens_total": c["requested"],
+            "lmcache_mp_lookup_hit_l1_tokens_total": c["l1"],
+            "lmcache_mp_lookup_hit_l2_tokens_total": c["l2"],
+            "lmcache_mp_l2_store_completed_objects_chunks_total": c["stored"],
+        }
+        # As OpenTelemetry does it, a counter shows only after its first use.
+        lines = [f"# TYPE {name} counter\n{name}{{otel_scope_name=\"lmcache\"}} {float(v)}" for name, v in names.items() if v]
+        return "\n".join(lines) + "\n"
+
+
+def tokens(text: str) -> list[int]:
+    """Token ids: one for each four characters."""
+    parts = (text[i : i + CHARS_PER_TOKEN] for i in range(0, len(text), CHARS_PER_TOKEN))
+    return [int.from_bytes(hashlib.sha256(p.encode()).digest()[:2], "big") for p in parts]
+
+
+def _leading(keys: list[str], known: Callable[[str], bool]) -> int:
+    """How many of the first keys are known without a gap."""
+    count = 0
+    for key in keys:
+        if not known(key):
+            break
+        count += 1
+    return count
+
+
+def _body(http: BaseHTTPRequestHandler) -> dict[str, Any]:
+    length = int(http.headers.get("Content-Length") or 0)
+    return dict(json.loads(http.rfile.read(length))) if length else {}
+
+
+def _send(http: BaseHTTPRequestHandler, status: int, text: str, kind: str = "application/json") -> None:
+    data = text.encode()
+    http.send_response(status)
+    http.send_header("Content-Type", kind)
+    http.send_header("Content-Length", str(len(data)))
+    http.end_headers()
+    http.wfile.write(data)
+
+
+def _stream(http: BaseHTTPRequestHandler, events: Iterator[dict[str, Any]]) -> None:
+    http.send_response(200)
+    http.send_header("Content-Type", "text/event-stream; charset=utf-8")
+    http.send_header("Connection", "close")
+    http.end_headers()
+    for event in events:
+        http.wfile.write(f"data: {json.dumps(event)}\n\n".encode())
+    http.wfile.write(b"data: [DONE]\n\n")
+    http.close_connection = True
+
+
+def main() -> None:
+    """Serve one engine by hand."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--l2", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--model", default="tiny")
+    args = parser.parse_args()
+    engine = Engine(args.l2, args.model).start()
+    print(f"vLLM http://127.0.0.1:{engine.vllm_port}  LMCache http://127.0.0.1:{engine.lmcache_port}", flush=True)
+    try:
+        threading.Event().wait()
+    except KeyboardInterrupt:
+        engine.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Unit tests of the hooks package: loopback and tmpfs only."""

@@ -1,0 +1,244 @@
+"""verify against emulated engines: the good cases, and every way in which a tier can disappoint."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulators.engine import Engine, Faults
+
+from tiered_kv_cache.verify import run as run_module
+from tiered_kv_cache.verify import tiers
+from tiered_kv_cache.verify.result import Result, Row
+
+from .conftest import Release, findings, only
+
+
+def rows(result: Result) -> list[tuple[str, str]]:
+    return [(r.tier, r.pod) for m in result.models for r in m.rows]
+
+
+def hits(row: Row) -> tuple[float, float, float]:
+    assert row.counters is not None
+    return row.counters.l0, row.counters.l1, row.counters.l2
+
+
+def test_two_pods_prove_all_tiers(pair: Release) -> None:
+    result = pair.verify()
+    assert findings(result) == []
+    assert rows(result) == [("cold", "pod-a"), ("l2", "pod-b"), ("l0", "pod-b"), ("l1", "pod-b")]
+    cold, l2, l0, l1 = result.models[0].rows
+    assert hits(cold) == (0, 0, 0)
+    assert hits(l2) == (0, 0, 1792)
+    assert hits(l0)[0] == 1792
+    assert hits(l1) == (0, 1792, 0)
+    assert cold.text
+    assert len({r.text for r in result.models[0].rows}) == 1
+    sent = [r for e in pair.engines for r in e.requests if len(r["prompt"]) > 1000]
+    assert [len(r["prompt"]) for r in sent] == [1900] * 4
+    assert all(r["temperature"] == 0 and r["ignore_eos"] and r["max_tokens"] == 16 for r in sent)
+
+
+def test_prompts_are_new_in_every_run(pair: Release) -> None:
+    assert pair.verify().ok
+    again = pair.verify()
+    assert again.ok
+    assert hits(again.models[0].rows[0]) == (0, 0, 0)
+
+
+def test_the_second_pod_is_on_another_node(release: Release) -> None:
+    release.add("pod-a", node="node-1")
+    release.add("pod-b", node="node-1")
+    release.add("pod-c", node="node-2")
+    result = release.verify(release.model(replicas=3))
+    assert findings(result) == []
+    assert rows(result) == [("cold", "pod-a"), ("l2", "pod-c"), ("l2", "pod-b"), ("l0", "pod-c"), ("l1", "pod-c")]
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_volume_not_shared(release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, looks: bool) -> None:
+    release.add("pod-a")
+    release.add("pod-b", l2_dir=tmp_path / "elsewhere")
+    if not looks:
+        monkeypatch.setattr(run_module.files, "chunk_files", lambda root: None)
+    text = only(release.verify())
+    assert "the L2 volume is not shared between Pod pod-a (node node-1) and Pod pod-b (node node-2)" in text
+    assert "the first stored 7 chunks" in text
+    assert "0 of 1792 L2 hit tokens on Pod pod-b" in text
+    assert ("this Pod sees 7 new files there" if looks else "this Pod cannot look") in text
+    assert "Fix: use a volume with ReadWriteMany" in text
+
+
+def test_keys_differ_on_a_shared_volume(release: Release) -> None:
+    release.add("pod-a")
+    release.add("pod-b", hash_seed="1")  # In the process only; the specs agree.
+    text = only(release.verify())
+    assert "the keys of Pod pod-a (node node-1) and Pod pod-b (node node-2) differ" in text
+    assert "14 new files" in text
+    assert "instead of 7" in text
+
+
+def test_partial_hit(release: Release) -> None:
+    release.add("pod-a")
+    release.add("pod-b", faults=Faults(l2_prefix_only=3))
+    text = only(release.verify())
+    assert "partial hit: 768 of 1792 L2 hit tokens on Pod pod-b, 1792 looked up" in text
+
+
+def test_nothing_stored(release: Release) -> None:
+    release.add("pod-a", faults=Faults(store=False))
+    release.add("pod-b")
+    text = only(release.verify())
+    assert "Pod pod-a (node node-1) stored 0 of 7 chunks in L2 below" in text
+    assert "full, read-only, slow or gone" in text
+
+
+def test_slow_store_is_waited_for(release: Release) -> None:
+    release.add("pod-a", faults=Faults(store_seconds=0.3))
+    release.add("pod-b")
+    assert findings(release.verify()) == []
+
+
+def test_vllm_without_its_connector(release: Release) -> None:
+    release.add("pod-a", faults=Faults(not_connected=True))
+    release.add("pod-b", faults=Faults(not_connected=True))
+    found = findings(release.verify())
+    assert "vLLM of Pod pod-a (node node-1) never asked its LMCache server" in found[0]
+    assert "vLLM of Pod pod-b (node node-2) never asked its LMCache server" in found[1]
+    assert "--kv-transfer-config" in found[0]
+
+
+def test_text_differs(release: Release) -> None:
+    release.add("pod-a")
+    release.add("pod-b", faults=Faults(wrong_blocks=True))
+    found = findings(release.verify())
+    assert len(found) == 3  # L2, L0 and L1 of pod-b all give it
+    assert "the greedy text differs: cold on Pod pod-a gave '" in found[0]
+    assert "L2 on Pod pod-b gave '" in found[0]
+    assert "first at character " in found[0]
+    assert "Fix: L2 holds blocks of another model, dtype or version" in found[0]
+
+
+def test_a_shared_server_shows_in_l1(release: Release) -> None:
+    release.add("pod-a")
+    release.add("pod-b", faults=Faults(l1_without_l2=True))
+    found = findings(release.verify())
+    assert any("had 1792 tokens of a new prompt in its L1 before it saw it" in f for f in found)
+
+
+def test_one_replica_says_what_it_cannot_prove(release: Release) -> None:
+    release.add("pod-a")
+    result = release.verify(release.model(replicas=1))
+    assert findings(result) == []
+    assert rows(result) == [("cold", "pod-a"), ("l0", "pod-a"), ("l1", "pod-a")]
+    assert result.models[0].notes == ["one replica: that a second Pod reads what the first stored in L2 cannot be proven"]
+
+
+def test_l2_off(pair: Release) -> None:
+    result = pair.verify(pair.model(l2=False, l2_root="", fingerprint=""))
+    assert findings(result) == []
+    assert rows(result) == [("cold", "pod-a"), ("cold", "pod-b")]
+    assert result.models[0].notes == ["L2 is off: only that every Pod answers was checked"]
+
+
+def test_l1_off(pair: Release) -> None:
+    assert rows(pair.verify(pair.model(l1=False))) == [("cold", "pod-a"), ("l2", "pod-b"), ("l0", "pod-b")]
+
+
+def test_l0_off_needs_no_reset(release: Release) -> None:
+    for name in ("pod-a", "pod-b"):
+        release.add(name, l0=False, faults=Faults(dev_mode=False))
+    result = release.verify(release.model(l0=False))
+    assert findings(result) == []
+    assert rows(result) == [("cold", "pod-a"), ("l2", "pod-b"), ("l1", "pod-b")]
+
+
+@pytest.mark.parametrize(
+    ("faults", "reset", "note"),
+    [
+        (Faults(dev_mode=False), "auto", "no POST /reset_prefix_cache; set engine.env VLLM_SERVER_DEV_MODE"),
+        (Faults(), "never", "hooks.verify.resetL0 is never"),
+        (Faults(reset_does_nothing=True), "auto", "did not empty L0 in 3 tries"),
+    ],
+)
+def test_l1_not_measured(
+    release: Release, monkeypatch: pytest.MonkeyPatch, faults: Faults, reset: str, note: str
+) -> None:
+    monkeypatch.setattr(tiers, "RESET_SECONDS", 0.01)
+    release.add("pod-a")
+    release.add("pod-b", faults=faults)
+    result = release.verify(reset_l0=reset)
+    assert findings(result) == []
+    last = result.models[0].rows[-1]
+    assert (last.tier, last.counters) == ("l1", None)
+    assert note in last.note
+    assert [r.tier for r in result.models[0].rows] == ["cold", "l2", "l0", "l1"]
+
+
+def test_traffic_of_others_is_said_and_allowed(release: Release) -> None:
+    release.add("pod-a")
+    release.add("pod-b", faults=Faults(foreign_tokens=500))
+    result = release.verify()
+    assert findings(result) == []
+    assert "other requests ran on the Pod" in result.models[0].rows[1].note
+
+
+def test_speedup(release: Release) -> None:
+    for name in ("pod-a", "pod-b"):
+        release.add(name, faults=Faults(ms_per_token=0.1))
+    result = release.verify(min_speedup=1.2)
+    assert findings(result) == []
+    text = only(release.verify(min_speedup=1000))
+    assert "less than hooks.verify.minSpeedup 1000" in text
+
+
+def test_wrong_served_name(pair: Release) -> None:
+    found = findings(pair.verify(pair.model(served_name="other")))
+    assert "Pod pod-a: vLLM serves tiny, not other" in found[0]
+    assert "Pod pod-b" in found[1]
+    assert "models.tiny.servedName" in found[0]
+
+
+def test_prompt_does_not_fit_the_model(release: Release) -> None:
+    release.add("pod-a", max_model_len=1024)
+    release.add("pod-b", max_model_len=1024)
+    text = only(release.verify())
+    assert "hooks.verify.promptTokens is too large for maxModelLen 1024: 1900 prompt tokens and 16" in text
+
+
+@pytest.mark.parametrize(
+    ("faults", "part"),
+    [
+        (Faults(lmcache_down=True), "Pod pod-b: the LMCache server is down: http://127.0.0.1:"),
+        (Faults(lmcache_bad_metrics=True), "Pod pod-b: the LMCache server's /metrics cannot be read: not Prometheus"),
+        (Faults(vllm_down=True), "Pod pod-b: vLLM does not answer: http://127.0.0.1:"),
+        (Faults(vllm_health=503), "Pod pod-b: vLLM does not answer: http://127.0.0.1:"),
+        (Faults(stream_error=True), "a request of the test failed: vLLM streamed an error"),
+        (Faults(drop_stream=True), "a request of the test failed: http://127.0.0.1:"),
+        (Faults(restart_in_long=True), "a counter of Pod pod-b fell during the test"),
+    ],
+)
+def test_servers_that_fail(release: Release, faults: Faults, part: str) -> None:
+    release.add("pod-a")
+    release.add("pod-b", faults=faults)
+    assert part in only(release.verify())
+
+
+def test_deadline_in_a_slow_answer(release: Release) -> None:
+    for name in ("pod-a", "pod-b"):
+        release.add(name, faults=Faults(ms_per_token=1.0))
+    text = only(release.verify(deadline=0.8))
+    assert "the deadline of 0.8 s passed while waiting for http://127.0.0.1:" in text
+    assert "Fix: raise hooks.verify.deadlineSeconds" in text
+
+
+def test_no_model(release: Release) -> None:
+    text = only(release.verify_none())
+    assert "release demo has no enabled model to verify" in text
+
+
+def test_engine_emulator_keys_depend_on_all_tokens(tmp_path: Path) -> None:
+    engine = Engine(tmp_path)
+    one, two = engine._keys(list(range(600)), 256), engine._keys([9, *range(1, 600)], 256)
+    assert len(one) == 2
+    assert not set(one) & set(two)
