@@ -86,7 +86,7 @@ async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-async def _serve(listener: socket.socket, port: int) -> None:
+async def serve(listener: socket.socket, port: int) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             there_reader, there_writer = await asyncio.open_connection("127.0.0.1", port)
@@ -103,7 +103,7 @@ async def _serve(listener: socket.socket, port: int) -> None:
 
 async def _main(pairs: list[str]) -> None:
     split = [pair.split(":") for pair in pairs]
-    await asyncio.gather(*(_serve(socket.socket(fileno=int(fd)), int(port)) for fd, port in split))
+    await asyncio.gather(*(serve(socket.socket(fileno=int(fd)), int(port)) for fd, port in split))
 
 
 if __name__ == "__main__":

@@ -86,7 +86,10 @@ class Kind:
     def _alive(self) -> bool:
         """Whether the nodes run, the API answers, and the cluster is the one that these tools would make."""
         state = PLACES.state / "cluster.json"
-        if not state.exists() or json.loads(state.read_text()).get("config") != self._fingerprint():
+        if not state.exists():
+            return False
+        if json.loads(state.read_text()).get("config") != self._fingerprint():
+            say("cluster: made by another version of these tools or with other ports; replacing it")
             return False
         if not all(self._runs(node) for node in self.nodes()):
             return False
@@ -182,7 +185,7 @@ class Kind:
 
     def _load(self, archives: dict[str, Path]) -> None:
         """Put images that a running node lacks into it, from the archive folder that all nodes mount."""
-        for node in self.nodes():
+        for node in self.nodes()[1:]:  # none of our Pods runs on the control plane
             ctr = self.engine.words("exec", node, "ctr", "-n", "k8s.io", "images")
             present = set(output([*ctr, "ls", "-q"], env=self.engine.env).split())
             for name, archive in archives.items():
