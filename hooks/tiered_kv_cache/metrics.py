@@ -86,6 +86,13 @@ class Counters:
         """What happened after ``before``."""
         return Counters(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
 
+    def served(self) -> tuple[float, float, float]:
+        """For a difference: tokens that L0, L1 and L2 gave.
+
+        vLLM asks LMCache for blocks that L0 has already, and LMCache counts the hit; its external hits tell the truth.
+        """
+        return (self.l0, self.l1, self.l2) if self.external else (self.l0, 0, 0)
+
     def went_back(self) -> bool:
         """For a difference: True when a counter fell, that is when a process restarted in between."""
         return any(getattr(self, f.name) < 0 for f in fields(self))

@@ -1,4 +1,4 @@
-"""A Kubernetes cluster as the hooks see it: plain objects in lists, and Pod objects as the API server would give them."""
+"""A Kubernetes cluster as the hooks see it: plain objects in lists, and Pod objects like the API server's."""
 
 from __future__ import annotations
 
@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 Json = dict[str, Any]
-LABELS = {"app.kubernetes.io/instance": "demo", "app.kubernetes.io/component": "engine", "tiered-kv-cache.io/model": "tiny"}
+LABELS = {
+    "app.kubernetes.io/instance": "demo",
+    "app.kubernetes.io/component": "engine",
+    "tiered-kv-cache.io/model": "tiny",
+}
 
 
 class FakeCluster:
@@ -25,7 +29,11 @@ class FakeCluster:
         self.lists += 1
         self.on_list(self.lists)
         wanted = dict(part.split("=", 1) for part in selector.split(","))
-        return [p for p in self.all_pods if p["metadata"]["namespace"] == namespace and wanted.items() <= p["metadata"]["labels"].items()]
+        return [
+            p
+            for p in self.all_pods
+            if p["metadata"]["namespace"] == namespace and wanted.items() <= p["metadata"]["labels"].items()
+        ]
 
     def events(self, namespace: str, field_selector: str) -> list[Json]:
         """Events whose involvedObject and reason match."""
@@ -86,7 +94,10 @@ def pod(name: str, node: str = "node-1", **change: Any) -> Json:
                     "ports": [{"name": "lmcache-http", "containerPort": ports[1]}],
                 },
             ],
-            "volumes": [{"name": "l2", "persistentVolumeClaim": {"claimName": change.get("claim", "kv-l2")}}, {"name": "tmp", "emptyDir": {}}],
+            "volumes": [
+                {"name": "l2", "persistentVolumeClaim": {"claimName": change.get("claim", "kv-l2")}},
+                {"name": "tmp", "emptyDir": {}},
+            ],
         },
         "status": {
             "phase": "Running",

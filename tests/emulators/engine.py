@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import socket
 import threading
 import time
 from collections import Counter
@@ -74,6 +75,7 @@ class Engine:
         self._count: Counter[str] = Counter()
         self._servers: list[ThreadingHTTPServer] = []
         self.requests: list[dict[str, Any]] = []
+        self.dropped = 0
 
     # Life
 
@@ -176,7 +178,11 @@ class Engine:
                     self._l0.clear()
             _send(http, 200, "")
         elif path in ("/tokenize", "/v1/completions") and body.get("model") != self.model:
-            error = {"message": f"The model `{body.get('model')}` does not exist.", "type": "NotFoundError", "code": 404}
+            error = {
+                "message": f"The model `{body.get('model')}` does not exist.",
+                "type": "NotFoundError",
+                "code": 404,
+            }
             _send(http, 404, json.dumps({"error": error}))
         elif path == "/tokenize":
             ids = tokens(body["prompt"])
@@ -190,7 +196,8 @@ class Engine:
         ids = body["prompt"] if isinstance(body["prompt"], list) else tokens(body["prompt"])
         long = len(ids) >= self.chunk_size
         if long and self.faults.drop_stream:
-            http.connection.close()
+            self.dropped += 1
+            http.connection.shutdown(socket.SHUT_RDWR)
             http.close_connection = True
             return
         with self._lock:
@@ -227,7 +234,11 @@ class Engine:
             "# TYPE vllm:cache_config_info gauge",
             f'vllm:cache_config_info{{block_size="{self.block_size}",engine="0"}} 1.0',
         ]
-        for name, value in (("prompt_tokens", c["prompt"]), ("prefix_cache_hits", c["l0"]), ("external_prefix_cache_hits", c["external"])):
+        for name, value in (
+            ("prompt_tokens", c["prompt"]),
+            ("prefix_cache_hits", c["l0"]),
+            ("external_prefix_cache_hits", c["external"]),
+        ):
             lines += [f"# HELP vllm:{name}_total x", f"# TYPE vllm:{name}_total counter"]
             lines += [f"vllm:{name}_total{label} {float(value)}", f"vllm:{name}_created{label} 1.7e+09"]
         return "\n".join(lines) + "\n"
@@ -254,7 +265,9 @@ class Engine:
             "lmcache_mp_l2_store_completed_objects_chunks_total": c["stored"],
         }
         # As OpenTelemetry does it, a counter shows only after its first use.
-        lines = [f"# TYPE {name} counter\n{name}{{otel_scope_name=\"lmcache\"}} {float(v)}" for name, v in names.items() if v]
+        lines = [
+            f'# TYPE {name} counter\n{name}{{otel_scope_name="lmcache"}} {float(v)}' for name, v in names.items() if v
+        ]
         return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from ..findings import UsageError
@@ -52,7 +53,7 @@ def parse(text: str, source: str) -> Settings:
     models = reader.take("models", list, [])
     settings = Settings(
         models=tuple(_model(reader, entry, i) for i, entry in enumerate(models)),
-        prompt_tokens=int(reader.number("promptTokens", 1900, least=1)),
+        prompt_tokens=reader.whole("promptTokens", 1900, least=1),
         deadline_seconds=reader.number("deadlineSeconds", 600, least=1),
         min_speedup=reader.number("minSpeedup", 0, least=0),
         reset_l0=reader.take("resetL0", str, "auto"),
@@ -82,8 +83,8 @@ def _model(parent: _Reader, raw: Any, index: int) -> ModelSpec:
     model = ModelSpec(
         name=name,
         served_name=reader.take("servedName", str, name) or name,
-        replicas=int(reader.number("replicas", least=1)),
-        chunk_size=int(reader.number("chunkSize", 256, least=1)),
+        replicas=reader.whole("replicas", least=1),
+        chunk_size=reader.whole("chunkSize", 256, least=1),
         l0=reader.take("l0", bool, True),
         l1=reader.take("l1", bool, True),
         l2=reader.take("l2", bool, True),
@@ -122,11 +123,17 @@ class _Reader:
     def number(self, key: str, default: float | None = None, least: float = 0) -> float:
         self._known.add(key)
         value = self.raw.get(key, default)
-        # bool is an int in Python, and NaN passes no comparison.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value >= least:
+        # bool is an int in Python, and Python's JSON knows NaN and Infinity.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < inf:
             self.fault(key, value, f"a number of at least {least:g}")
             return least
         return value
+
+    def whole(self, key: str, default: int | None = None, least: int = 0) -> int:
+        value = self.number(key, default, least)
+        if value != int(value):
+            self.fault(key, value, "a whole number")
+        return int(value)
 
     def unknown(self) -> None:
         for key in sorted(self.raw.keys() - self._known):

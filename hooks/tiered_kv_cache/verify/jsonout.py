@@ -71,7 +71,7 @@ def _model(model: ModelResult, text: int, finding: int, findings: int, rows: int
 def _row(row: Row, text: int) -> dict[str, Any]:
     hits = None
     if row.counters is not None:
-        hits = {"l0": int(row.counters.l0), "l1": int(row.counters.l1), "l2": int(row.counters.l2)}
+        hits = {tier: int(tokens) for tier, tokens in zip(("l0", "l1", "l2"), row.counters.served(), strict=True)}
     return {
         "tier": row.tier,
         "pod": row.pod,

@@ -55,7 +55,7 @@ def _table(result: Result) -> Table:
 def _cells(model: ModelResult, row: Row) -> list[str]:
     cold = model.cold
     faster = cold.ttft_ms / row.ttft_ms if cold and cold.ttft_ms and row.ttft_ms else None
-    hits = [f"{n:g}" for n in (row.counters.l0, row.counters.l1, row.counters.l2)] if row.counters else ["-"] * 3
+    hits = [f"{n:g}" for n in row.counters.served()] if row.counters else ["-"] * 3
     return [
         model.name,
         TITLES[row.tier],

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from emulators.cluster import FakeCluster, Json, pod
 from emulators.engine import Engine, Faults
-
 from tiered_kv_cache import http
 from tiered_kv_cache.deadline import Deadline
 from tiered_kv_cache.verify import tiers, waiting
@@ -113,5 +113,3 @@ def only(result: Result) -> str:
     assert len(found) == 1, found
     assert ". Fix: " in found[0]
     return found[0]
-
-

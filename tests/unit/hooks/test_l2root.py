@@ -1,4 +1,4 @@
-"""l2-root on a real directory (tmpfs where there is one): two writers, leftovers, hostile names, volumes that are gone."""
+"""l2-root on a real directory (tmpfs if there is one): two writers, leftovers, hostile names, volumes gone."""
 
 from __future__ import annotations
 
@@ -99,7 +99,14 @@ def test_leftovers_of_this_pod_go_and_those_of_others_stay(mount: Path) -> None:
         (root / name / "@1.data").write_text("half")
     (root / "@1.data").write_text("whole")
     assert f"removed 2 leftover files from {root}/.tmp-pod-a" in prepare(todo(mount))
-    assert tree(root) == [".tmp-pod-a", ".tmp-pod-b", ".tmp-pod-b/@1.data", ".tmp-pod-b/config.json", "@1.data", "config.json"]
+    assert tree(root) == [
+        ".tmp-pod-a",
+        ".tmp-pod-b",
+        ".tmp-pod-b/@1.data",
+        ".tmp-pod-b/config.json",
+        "@1.data",
+        "config.json",
+    ]
 
 
 def write_at(start: float, mount: str, pod: str, queue: Any) -> None:
@@ -147,7 +154,9 @@ def test_a_volume_without_hard_links(mount: Path, monkeypatch: pytest.MonkeyPatc
     assert tree(root_of(mount)) == [".tmp-pod-a", ".tmp-pod-b", "config.json"]
 
 
-@pytest.mark.parametrize("level", ["v1", "v1/demo", "v1/demo/tiny/0123456789abcdef", "v1/demo/tiny/0123456789abcdef/.tmp-pod-a"])
+@pytest.mark.parametrize(
+    "level", ["v1", "v1/demo", "v1/demo/tiny/0123456789abcdef", "v1/demo/tiny/0123456789abcdef/.tmp-pod-a"]
+)
 @pytest.mark.parametrize("kind", ["link", "file"])
 def test_links_and_files_in_the_way(mount: Path, tmp_path: Path, level: str, kind: str) -> None:
     at = mount / level
@@ -176,7 +185,9 @@ def test_a_link_for_a_file_writes_nothing_elsewhere(mount: Path, tmp_path: Path,
 
 def test_volume_not_mounted(mount: Path) -> None:
     gone = mount / "nothing"
-    with pytest.raises(L2RootError, match=f"the L2 volume is not mounted: {gone} does not exist. Fix: mount the volume"):
+    with pytest.raises(
+        L2RootError, match=f"the L2 volume is not mounted: {gone} does not exist. Fix: mount the volume"
+    ):
         prepare(todo(gone))
     assert not gone.exists()
 
@@ -259,7 +270,14 @@ def test_a_volume_that_hangs(mount: Path) -> None:
 
 @pytest.mark.parametrize(
     "root",
-    ["relative/v1/demo/tiny/f", "/mnt/v1/demo/../../etc/f", "/mnt//v1/demo/tiny/f", "/v1/demo/tiny/f", "/mnt/./v1/demo/tiny/f", ""],
+    [
+        "relative/v1/demo/tiny/f",
+        "/mnt/v1/demo/../../etc/f",
+        "/mnt//v1/demo/tiny/f",
+        "/v1/demo/tiny/f",
+        "/mnt/./v1/demo/tiny/f",
+        "",
+    ],
 )
 def test_bad_roots(root: str) -> None:
     with pytest.raises(L2RootError, match="is no absolute, plain path"):

@@ -21,7 +21,14 @@ GOOD = Result(
             ["demo-tiny-engine-5d9c6b7f8-abcde", "demo-tiny-engine-5d9c6b7f8-fghij"],
             [
                 Row("cold", "demo-tiny-engine-5d9c6b7f8-abcde", "worker", 1000.0, " Paris.", Counters()),
-                Row("l2", "demo-tiny-engine-5d9c6b7f8-fghij", "worker2", 200.0, " Paris.", Counters(l2=1792)),
+                Row(
+                    "l2",
+                    "demo-tiny-engine-5d9c6b7f8-fghij",
+                    "worker2",
+                    200.0,
+                    " Paris.",
+                    Counters(l2=1792, external=1792),
+                ),
                 Row("l1", "demo-tiny-engine-5d9c6b7f8-fghij", "worker2", note="not measured: because"),
             ],
             notes=["a note"],
@@ -61,7 +68,13 @@ def test_findings_are_printed_unwrapped_and_literally() -> None:
     long = "x" * 300 + " [bold]not markup[/bold]"
     text = printed(Result([ModelResult("tiny", findings=[Finding(long, "mend it")])], [Finding("cluster", "look")]))
     lines = text.splitlines()
-    assert lines == ["FAILED 1/2: cluster", "    fix: look", f"FAILED 2/2: {long}", "    fix: mend it", "verify: FAILED with 2 findings"]
+    assert lines == [
+        "FAILED 1/2: cluster",
+        "    fix: look",
+        f"FAILED 2/2: {long}",
+        "    fix: mend it",
+        "verify: FAILED with 2 findings",
+    ]
 
 
 def test_json() -> None:
@@ -82,9 +95,13 @@ def test_json() -> None:
 
 
 texts = st.text(max_size=3000)
-rows = st.builds(Row, st.sampled_from(["cold", "l2"]), texts, texts, st.none() | st.floats(0, 1e6), st.none() | texts, note=texts)
+rows = st.builds(
+    Row, st.sampled_from(["cold", "l2"]), texts, texts, st.none() | st.floats(0, 1e6), st.none() | texts, note=texts
+)
 found = st.lists(st.builds(Finding, texts, texts), max_size=30)
-models = st.builds(ModelResult, texts, st.integers(0, 10**6), st.lists(texts, max_size=20), st.lists(rows, max_size=20), found)
+models = st.builds(
+    ModelResult, texts, st.integers(0, 10**6), st.lists(texts, max_size=20), st.lists(rows, max_size=20), found
+)
 
 
 @given(st.builds(Result, st.lists(models, max_size=20), found))
@@ -95,7 +112,18 @@ def test_json_always_fits(result: Result) -> None:
 
 
 def test_a_long_run_keeps_its_first_findings() -> None:
-    result = Result([ModelResult(f"model-{i}", 1900, [f"pod-{j}" * 5 for j in range(8)], GOOD.models[0].rows * 4, [Finding("y" * 500, "z")] * 9) for i in range(3)])
+    result = Result(
+        [
+            ModelResult(
+                f"model-{i}",
+                1900,
+                [f"pod-{j}" * 5 for j in range(8)],
+                GOOD.models[0].rows * 4,
+                [Finding("y" * 500, "z")] * 9,
+            )
+            for i in range(3)
+        ]
+    )
     document = json.loads(jsonout.fitted(result))
     assert [m["model"] for m in document["models"]] == ["model-0", "model-1", "model-2"]
     assert all(m["findings"][0].startswith("yyy") for m in document["models"])

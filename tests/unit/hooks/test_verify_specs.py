@@ -5,18 +5,36 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from emulators.cluster import FakeCluster, pod
 
 from .conftest import Release, findings, only
 
 DIFFERENT: list[tuple[dict[str, Any], str]] = [
-    ({"seed": "1"}, "the hash seed (PYTHONHASHSEED) differs: container vllm of Pod pod-a, container lmcache of Pod pod-a have 0; container vllm of Pod pod-b, container lmcache of Pod pod-b have 1"),
+    (
+        {"seed": "1"},
+        "the hash seed (PYTHONHASHSEED) differs: container vllm of Pod pod-a, container lmcache of Pod pod-a have 0; "
+        "container vllm of Pod pod-b, container lmcache of Pod pod-b have 1",
+    ),
     ({"lmcache_seed": "1"}, "container lmcache of Pod pod-b has 1"),
-    ({"fingerprint": "ffff"}, "the fingerprint (tiered-kv-cache.io/fingerprint) differs: Pod pod-a has 0123456789abcdef; Pod pod-b has ffff; expected 0123456789abcdef"),
+    (
+        {"fingerprint": "ffff"},
+        "the fingerprint (tiered-kv-cache.io/fingerprint) differs: Pod pod-a has 0123456789abcdef; Pod pod-b has ffff; expected 0123456789abcdef",
+    ),
     ({"claim": "other"}, "the claim of volume l2 differs: Pod pod-a has kv-l2; Pod pod-b has other"),
-    ({"chunk_size": "512"}, "the chunk size (tiered-kv-cache.io/chunk-size) differs: Pod pod-a has 256; Pod pod-b has 512"),
-    ({"image": "engine:new"}, "the image of container vllm differs: Pod pod-a has localhost/tiered-kv-cache/engine-cpu:dev; Pod pod-b has engine:new"),
-    ({"base_path": "/elsewhere"}, "the LMCache server of Pod pod-b stores below /elsewhere, but the Pod's annotation tiered-kv-cache.io/l2-root is "),
+    (
+        {"chunk_size": "512"},
+        "the chunk size (tiered-kv-cache.io/chunk-size) differs: Pod pod-a has 256; Pod pod-b has 512",
+    ),
+    (
+        {"image": "engine:new"},
+        "the image of container vllm differs: Pod pod-a has localhost/tiered-kv-cache/engine-cpu:dev; "
+        "Pod pod-b has engine:new",
+    ),
+    (
+        {"base_path": "/elsewhere"},
+        "the LMCache server of Pod pod-b stores below /elsewhere, but the Pod's annotation tiered-kv-cache.io/l2-root is ",
+    ),
     ({"seed": None}, "PYTHONHASHSEED is not set in container vllm of Pod pod-b, container lmcache of Pod pod-b"),
 ]
 
@@ -38,7 +56,10 @@ def test_root_differs(release: Release) -> None:
     other = pod("pod-b", root="/mnt/kv-l2/v1/demo/tiny/ffff")
     release.cluster.all_pods.append(other)
     text = only(release.verify())
-    assert f"the L2 root (tiered-kv-cache.io/l2-root) differs: Pod pod-a has {release.root}; Pod pod-b has /mnt/kv-l2" in text
+    assert (
+        f"the L2 root (tiered-kv-cache.io/l2-root) differs: Pod pod-a has {release.root}; Pod pod-b has /mnt/kv-l2"
+        in text
+    )
 
 
 def test_all_pods_agree_but_not_with_the_release(pair: Release) -> None:
@@ -54,7 +75,9 @@ def test_all_faults_at_once_and_of_all_models(release: Release) -> None:
 
 def test_another_model_is_not_measured_but_says_why(pair: Release) -> None:
     pair.cluster.all_pods.append(labelled(pod("pod-c", seed="1", lmcache_seed="2"), "broken"))
-    result = pair.verify(pair.model(), pair.model(name="broken", replicas=1, l2_root="/mnt/kv-l2/v1/demo/tiny/0123456789abcdef"))
+    result = pair.verify(
+        pair.model(), pair.model(name="broken", replicas=1, l2_root="/mnt/kv-l2/v1/demo/tiny/0123456789abcdef")
+    )
     assert result.models[0].notes == ["not measured, since the Pod specs of another model are at fault"]
     assert result.models[0].rows == []
     assert "model broken: the hash seed" in only(result)
@@ -119,5 +142,8 @@ def labelled(raw: dict[str, Any], model: str) -> dict[str, Any]:
 
 def test_fake_cluster_selects_by_all_labels() -> None:
     cluster = FakeCluster([pod("pod-a"), labelled(pod("pod-b"), "other")])
-    names = [p["metadata"]["name"] for p in cluster.pods("kv", "tiered-kv-cache.io/model=tiny,app.kubernetes.io/instance=demo")]
+    names = [
+        p["metadata"]["name"]
+        for p in cluster.pods("kv", "tiered-kv-cache.io/model=tiny,app.kubernetes.io/instance=demo")
+    ]
     assert names == ["pod-a"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from emulators.engine import Engine, Faults
 
-from tiered_kv_cache.verify import run as run_module
-from tiered_kv_cache.verify import tiers
+from emulators.engine import Engine, Faults
+from tiered_kv_cache.verify import files, tiers
 from tiered_kv_cache.verify.result import Result, Row
 
 from .conftest import Release, findings, only
@@ -20,7 +19,7 @@ def rows(result: Result) -> list[tuple[str, str]]:
 
 def hits(row: Row) -> tuple[float, float, float]:
     assert row.counters is not None
-    return row.counters.l0, row.counters.l1, row.counters.l2
+    return row.counters.served()
 
 
 def test_two_pods_prove_all_tiers(pair: Release) -> None:
@@ -30,7 +29,7 @@ def test_two_pods_prove_all_tiers(pair: Release) -> None:
     cold, l2, l0, l1 = result.models[0].rows
     assert hits(cold) == (0, 0, 0)
     assert hits(l2) == (0, 0, 1792)
-    assert hits(l0)[0] == 1792
+    assert hits(l0) == (1792, 0, 0)
     assert hits(l1) == (0, 1792, 0)
     assert cold.text
     assert len({r.text for r in result.models[0].rows}) == 1
@@ -60,7 +59,7 @@ def test_volume_not_shared(release: Release, tmp_path: Path, monkeypatch: pytest
     release.add("pod-a")
     release.add("pod-b", l2_dir=tmp_path / "elsewhere")
     if not looks:
-        monkeypatch.setattr(run_module.files, "chunk_files", lambda root: None)
+        monkeypatch.setattr(files, "chunk_files", lambda root: None)
     text = only(release.verify())
     assert "the L2 volume is not shared between Pod pod-a (node node-1) and Pod pod-b (node node-2)" in text
     assert "the first stored 7 chunks" in text
@@ -131,7 +130,9 @@ def test_one_replica_says_what_it_cannot_prove(release: Release) -> None:
     result = release.verify(release.model(replicas=1))
     assert findings(result) == []
     assert rows(result) == [("cold", "pod-a"), ("l0", "pod-a"), ("l1", "pod-a")]
-    assert result.models[0].notes == ["one replica: that a second Pod reads what the first stored in L2 cannot be proven"]
+    assert result.models[0].notes == [
+        "one replica: that a second Pod reads what the first stored in L2 cannot be proven"
+    ]
 
 
 def test_l2_off(pair: Release) -> None:

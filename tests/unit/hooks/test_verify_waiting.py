@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from emulators.cluster import Json, not_ready
 
 from .conftest import Release, findings
@@ -30,7 +31,10 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
         "l2-root",
         CRASH,
         ended(1, "/mnt/kv-l2/x/config.json was written for other values: chunkSize: the volume has 256"),
-        ["ended with exit code 1, 3 restarts: /mnt/kv-l2/x/config.json was written for other values", "what the message"],
+        [
+            "ended with exit code 1, 3 restarts: /mnt/kv-l2/x/config.json was written for other values",
+            "what the message",
+        ],
     ),
     (
         "lmcache",
@@ -38,7 +42,12 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
         ended(137, reason="OOMKilled"),
         ["container lmcache: OOMKilled (the LMCache server is down)", "models.tiny.resources.lmcache.limits.memory"],
     ),
-    ("vllm", CRASH, ended(137, reason="OOMKilled"), ["container vllm: OOMKilled", "models.tiny.resources.engine.limits"]),
+    (
+        "vllm",
+        CRASH,
+        ended(137, reason="OOMKilled"),
+        ["container vllm: OOMKilled", "models.tiny.resources.engine.limits"],
+    ),
     ("lmcache", CRASH, ended(2), ["ended with exit code 2 (the LMCache server is down), 3 restarts: usage: lmcache"]),
     ("lmcache", {"running": {}}, {}, ["container lmcache runs but is not ready: the LMCache server is down"]),
     ("vllm", {"running": {}}, {}, ["container vllm runs but is not ready: vLLM's /health", "probes.startup.budget"]),
@@ -48,7 +57,12 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
         {},
         ['CreateContainerConfigError: secret "x" not found'],
     ),
-    ("vllm", {"waiting": {"reason": "ContainerCreating"}}, {}, ["Pod pod-b is not Ready: vllm waiting ContainerCreating"]),
+    (
+        "vllm",
+        {"waiting": {"reason": "ContainerCreating"}},
+        {},
+        ["Pod pod-b is not Ready: vllm waiting ContainerCreating"],
+    ),
 ]
 
 
@@ -111,7 +125,10 @@ def test_unschedulable(release: Release) -> None:
 @pytest.mark.parametrize(
     ("claim", "part"),
     [
-        (None, "waits for claim kv-l2 (volume l2), which does not exist. Fix: create PersistentVolumeClaim kv-l2 in namespace kv"),
+        (
+            None,
+            "waits for claim kv-l2 (volume l2), which does not exist. Fix: create PersistentVolumeClaim kv-l2 in namespace kv",
+        ),
         ({"status": {"phase": "Pending"}}, "waits for claim kv-l2 (volume l2), which is Pending"),
     ],
 )

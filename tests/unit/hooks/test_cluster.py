@@ -1,0 +1,145 @@
+"""The real Kubernetes client against recorded answers of an API server."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from kubernetes import client
+
+from tiered_kv_cache import cluster as cluster_module
+from tiered_kv_cache.cluster import Cluster, ClusterError, KubernetesCluster
+from tiered_kv_cache.pods import Pod
+
+RECORDED = Path(__file__).parent / "recorded"
+
+
+class ApiServer:
+    """Answers paths from ``answers`` (status and body) and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, tuple[int, bytes]] = {}
+        self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                url = urlparse(self.path)
+                outer.asked.append((url.path, parse_qs(url.query)))
+                status, body = outer.answers.get(url.path, (404, b'{"kind":"Status","reason":"NotFound"}'))
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                """Silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def cluster(self) -> KubernetesCluster:
+        configuration = client.Configuration()
+        configuration.host = f"http://127.0.0.1:{self.server.server_address[1]}"
+        return KubernetesCluster(client.CoreV1Api(client.ApiClient(configuration)))
+
+
+@pytest.fixture
+def api() -> Iterator[ApiServer]:
+    made = ApiServer()
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_pods(api: ApiServer) -> None:
+    api.answers["/api/v1/namespaces/kv/pods"] = (200, (RECORDED / "pods.json").read_bytes())
+    cluster: Cluster = api.cluster()
+    pods = [Pod.parse(raw) for raw in cluster.pods("kv", "a=b,c=d")]
+    assert api.asked == [("/api/v1/namespaces/kv/pods", {"labelSelector": ["a=b,c=d"], "limit": ["500"]})]
+    ready, pending = pods
+    assert (ready.name, ready.node, ready.ip, ready.ready) == (
+        "demo-tiny-engine-7f9c5d8b6d-2xkqz",
+        "tkc-worker",
+        "10.244.1.7",
+        True,
+    )
+    assert ready.revision == "7f9c5d8b6d"
+    assert ready.claims == {"l2": "demo-l2", "model": "models"}
+    assert ready.containers["vllm"].env["PYTHONHASHSEED"] == "0"
+    assert ready.containers["lmcache"].env["POD_NAME"] == "<from fieldRef>"
+    assert ready.port("vllm", ("http", 1)) == 8000
+    assert ready.port("lmcache", ("lmcache-http", 1)) == 8180
+    assert ready.l2_base_path() == "/mnt/kv-l2/v1/demo/tiny/0123456789abcdef"
+    assert ready.annotations["tiered-kv-cache.io/fingerprint"] == "0123456789abcdef"
+    assert not ready.terminating
+    assert not ready.finished
+    assert (pending.node, pending.ip, pending.ready, pending.phase) == ("", "", False, "Pending")
+    assert pending.condition("PodScheduled")["reason"] == "Unschedulable"
+
+
+def test_empty_list_and_null_fields(api: ApiServer) -> None:
+    api.answers["/api/v1/namespaces/kv/pods"] = (200, b'{"kind":"PodList","items":null}')
+    assert api.cluster().pods("kv", "") == []
+    bare = Pod.parse({"metadata": {"name": "x"}, "spec": {"volumes": None, "containers": None}, "status": None})
+    assert (bare.containers, bare.claims, bare.ready, bare.l2_base_path()) == ({}, {}, False, None)
+
+
+def test_events_are_sorted_by_time(api: ApiServer) -> None:
+    events = [
+        {"reason": "b", "lastTimestamp": "2026-01-01T00:00:02Z"},
+        {"reason": "c", "lastTimestamp": None, "eventTime": "2026-01-01T00:00:03.000000Z"},
+        {"reason": "a", "lastTimestamp": "2026-01-01T00:00:01Z"},
+    ]
+    api.answers["/api/v1/namespaces/kv/events"] = (200, json.dumps({"items": events}).encode())
+    assert [e["reason"] for e in api.cluster().events("kv", "x=y")] == ["a", "b", "c"]
+    assert api.asked[0][1]["fieldSelector"] == ["x=y"]
+
+
+def test_claims(api: ApiServer) -> None:
+    api.answers["/api/v1/namespaces/kv/persistentvolumeclaims/l2"] = (200, b'{"status":{"phase":"Bound"}}')
+    assert api.cluster().claim("kv", "l2") == {"status": {"phase": "Bound"}}
+    assert api.cluster().claim("kv", "other") is None
+
+
+def test_logs(api: ApiServer) -> None:
+    api.answers["/api/v1/namespaces/kv/pods/a/log"] = (200, b"one\ntwo\xff\n")
+    assert api.cluster().log("kv", "a", "vllm", previous=True) == "one\ntwo�\n"
+    assert api.asked[0][1] == {"container": ["vllm"], "previous": ["true"], "tailLines": ["5"], "limitBytes": ["20000"]}
+    assert api.cluster().log("kv", "b", "vllm") == ""
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_forbidden(api: ApiServer, status: int) -> None:
+    api.answers["/api/v1/namespaces/kv/pods"] = (status, b"{}")
+    with pytest.raises(ClusterError, match=f"may not list pods in namespace kv \\({status}") as err:
+        api.cluster().pods("kv", "")
+    assert "Role and RoleBinding of verify" in err.value.fix
+
+
+@pytest.mark.parametrize(("body", "part"), [(b"<html>", "not JSON"), (b"[]", "not an object")])
+def test_strange_answers(api: ApiServer, body: bytes, part: str) -> None:
+    api.answers["/api/v1/namespaces/kv/pods"] = (200, body)
+    with pytest.raises(ClusterError, match=part):
+        api.cluster().pods("kv", "")
+
+
+def test_no_api_server(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "CALL_SECONDS", 1)
+    made = api.cluster()
+    api.server.shutdown()
+    api.server.server_close()
+    with pytest.raises(ClusterError, match="cannot list pods in namespace kv: the API server does not answer"):
+        made.pods("kv", "")
+
+
+def test_no_kubeconfig(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match="no way into a cluster") as err:
+        KubernetesCluster.connect(str(tmp_path / "none"))
+    assert "--kubeconfig" in err.value.fix

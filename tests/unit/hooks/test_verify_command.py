@@ -1,0 +1,118 @@
+"""The verb verify from its arguments to its exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tiered_kv_cache import __main__, cluster
+from tiered_kv_cache.verify import command
+from tiered_kv_cache.verify.reach import PodIp
+
+from .conftest import Release
+
+ARGS = ["verify", "--namespace", "kv", "--release", "demo"]
+
+
+def settings(release: Release, **change: Any) -> str:
+    model = {
+        "name": "tiny",
+        "servedName": "tiny",
+        "replicas": 2,
+        "chunkSize": 256,
+        "l0": True,
+        "l1": True,
+        "l2": True,
+        "l2Root": str(release.root),
+        "fingerprint": "0123456789abcdef",
+    }
+    return json.dumps({"models": [model | change], "promptTokens": 1900, "deadlineSeconds": 20, "minSpeedup": 0})
+
+
+@pytest.fixture
+def connected(pair: Release, monkeypatch: pytest.MonkeyPatch) -> Release:
+    monkeypatch.setattr(cluster.KubernetesCluster, "connect", classmethod(lambda *_: pair.cluster))
+    monkeypatch.setattr(command, "_reach", lambda *_: PodIp())
+    monkeypatch.setenv("TKC_VERIFY", settings(pair))
+    return pair
+
+
+def test_pass(connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "log"
+    assert __main__.main([*ARGS, "--json-file", str(out)]) == 0
+    assert json.loads(out.read_text())["ok"] is True
+    printed = capsys.readouterr()
+    assert "verify: passed" in printed.out
+    assert "tiny: cold on Pod pod-a (1900 prompt tokens)" in printed.out
+    assert printed.err == ""
+
+
+def test_fail(connected: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TKC_VERIFY", settings(connected, fingerprint="ffff"))
+    out = tmp_path / "log"
+    assert __main__.main([*ARGS, "--json-file", str(out)]) == 1
+    assert json.loads(out.read_text())["ok"] is False
+
+
+def test_json_on_stdout(connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(settings(connected))
+    assert __main__.main([*ARGS, "--config", str(config), "--json"]) == 0
+    printed = capsys.readouterr()
+    assert [t["tier"] for t in json.loads(printed.out)["models"][0]["tiers"]] == ["cold", "l2", "l0", "l1"]
+    assert "verify: passed" in printed.err
+
+
+def test_json_file_that_cannot_be_written(
+    connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert __main__.main([*ARGS, "--json-file", str(tmp_path / "no" / "log")]) == 0
+    assert "warning: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "env", "part"),
+    [
+        ([], None, "there is nothing to verify. Fix: give --config FILE or set TKC_VERIFY"),
+        ([], "{", "TKC_VERIFY is not JSON"),
+        (["--config", "/nowhere"], None, "--config /nowhere cannot be read"),
+        (["--deadline", "0"], "{}", "--deadline is 0. Fix: give at least 1 second"),
+    ],
+)
+def test_usage(
+    args: list[str], env: str | None, part: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("TKC_VERIFY", raising=False)
+    if env is not None:
+        monkeypatch.setenv("TKC_VERIFY", env)
+    assert __main__.main([*ARGS, *args]) == 2
+    assert part in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("args", [[], ["nonsense"], ["verify"], ["l2-root"]])
+def test_bad_arguments(args: list[str]) -> None:
+    with pytest.raises(SystemExit) as err:
+        __main__.main(args)
+    assert err.value.code == 2
+
+
+def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TKC_VERIFY", "{}")
+    assert __main__.main([*ARGS, "--kubeconfig", str(tmp_path / "none")]) == 1
+    assert "FAILED 1/1: the cluster: no way into a cluster" in capsys.readouterr().out
+
+
+def test_the_api_server_says_no(connected: Release, capsys: pytest.CaptureFixture[str]) -> None:
+    def forbidden(_: int) -> None:
+        raise cluster.ClusterError("may not list pods in namespace kv (403 Forbidden)", "install the chart's Role")
+
+    connected.cluster.on_list = forbidden
+    assert __main__.main(ARGS) == 1
+    out = capsys.readouterr().out
+    assert (
+        "FAILED 1/1: the cluster: may not list pods in namespace kv (403 Forbidden)\n    fix: install the chart's Role"
+        in out
+    )
