@@ -19,7 +19,8 @@ DIFFERENT: list[tuple[dict[str, Any], str]] = [
     ({"lmcache_seed": "1"}, "container lmcache of Pod pod-b has 1"),
     (
         {"fingerprint": "ffff"},
-        "the fingerprint (tiered-kv-cache.io/fingerprint) differs: Pod pod-a has 0123456789abcdef; Pod pod-b has ffff; expected 0123456789abcdef",
+        "the fingerprint (tiered-kv-cache.io/fingerprint) differs: Pod pod-a has 0123456789abcdef; Pod pod-b has ffff; "
+        "expected 0123456789abcdef",
     ),
     ({"claim": "other"}, "the claim of volume l2 differs: Pod pod-a has kv-l2; Pod pod-b has other"),
     (
