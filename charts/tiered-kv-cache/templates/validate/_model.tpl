@@ -47,7 +47,7 @@
 {{- $source := index .model.spec "source" | default dict -}}
 {{- $kinds := keys $source | sortAlpha -}}
 {{- if not $kinds -}}
-{{-   include "tkc.modelFault" (merge (dict "path" "source" "value" $source "why" "the model has no source" "fix" "set source.claim: {name, subPath} or source.imagePath: {path}") .) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "models.%s.source" .model.name) "value" $source "why" "the model has no source" "fix" "set source.claim: {name, subPath} or source.imagePath: {path}") -}}
 {{- else if gt (len $kinds) 1 -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "source" "value" $source "why" (printf "%d sources at once: %s" (len $kinds) (join ", " $kinds)) "fix" "keep one; an overlay deletes an inherited one with null") .) -}}
 {{- end -}}
@@ -154,7 +154,9 @@
 {{-     $parts := list (list "L0 (engine.cpu.kvCacheSpaceGiB)" (mul 1073741824 (int64 $spec.engine.cpu.kvCacheSpaceGiB))) -}}
 {{-     if $l1 -}}{{- $parts = append $parts (list "L1 pages it writes (cache.l1.memory)" $l1) -}}{{- end -}}
 {{-     $parts = concat $parts (list (list "rest of /dev/shm" (include "model-endpoint.engine.shmExtraBytes" . | int64)) (list "vLLM without weights" 1610612736)) -}}
-{{-     include "tkc.validate.memoryLimit" (merge (dict "container" "engine" "path" "engine.cpu.kvCacheSpaceGiB" "parts" $parts) .) -}}
+{{- /* The larger one is the one to look at first. */ -}}
+{{-     $path := ternary "cache.l1.memory" "engine.cpu.kvCacheSpaceGiB" (gt $l1 (mul 1073741824 (int64 $spec.engine.cpu.kvCacheSpaceGiB))) -}}
+{{-     include "tkc.validate.memoryLimit" (merge (dict "container" "engine" "path" $path "parts" $parts) .) -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

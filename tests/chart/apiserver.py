@@ -1,0 +1,92 @@
+"""The little of an API server that helm asks for a dry run: version, discovery, and single objects."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Json = dict[str, Any]
+
+CORE = {
+    "serviceaccounts": "ServiceAccount",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "pods": "Pod",
+    "services": "Service",
+}
+GROUPS = {
+    "apps/v1": {"deployments": "Deployment"},
+    "networking.k8s.io/v1": {"networkpolicies": "NetworkPolicy"},
+    "rbac.authorization.k8s.io/v1": {"roles": "Role", "rolebindings": "RoleBinding"},
+}
+
+
+def _resources(version: str, kinds: dict[str, str]) -> Json:
+    listed = [
+        {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get", "list"]}
+        for name, kind in kinds.items()
+    ]
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": listed}
+
+
+def _discovery() -> dict[str, Json]:
+    groups = []
+    for version in GROUPS:
+        one = {"groupVersion": version, "version": "v1"}
+        groups.append({"name": version.split("/")[0], "versions": [one], "preferredVersion": one})
+    return {
+        "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
+        "/api": {"kind": "APIVersions", "versions": ["v1"]},
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups},
+        "/api/v1": _resources("v1", CORE),
+        **{f"/apis/{version}": _resources(version, kinds) for version, kinds in GROUPS.items()},
+    }
+
+
+@contextmanager
+def serve(objects: dict[str, Json]) -> Iterator[str]:
+    """Serve objects by `<resource>/<namespace>/<name>`; yields the server's URL."""
+    answers = _discovery()
+    for place, content in objects.items():
+        resource, namespace, name = place.split("/")
+        metadata = {"name": name, "namespace": namespace}
+        answers[f"/api/v1/namespaces/{namespace}/{resource}/{name}"] = {
+            "apiVersion": "v1",
+            "kind": CORE[resource],
+            "metadata": metadata,
+            **content,
+        }
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.split("?")[0]
+            status, answer = (
+                (200, answers[path])
+                if path in answers
+                else (
+                    404,
+                    {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404},
+                )
+            )
+            body = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing: the test shows what matters."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,89 @@
+"""Sets of values that exercise all of the chart; what must hold for every render is checked on each of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from chart.helm import REPO, Json, model, overlay
+
+VALUES_FILES: list[Path] = sorted((REPO / "values").glob("*.yaml"))
+
+NUMBERS: Json = {
+    "l2": {"volume": {"type": "hostPath", "claimName": "", "hostPath": {"path": "/srv/kv"}, "size": 1099511627776}},
+    "hooks": {"verify": {"deadlineSeconds": 1000000}},
+    "models": {
+        "tiny": {
+            "replicas": 1000000,
+            "servedName": "org/Tiny-1e6",
+            "engine": {
+                "maxModelLen": 1048576,
+                "args": ["--max-num-batched-tokens", 2097152, "--rope-scaling", 1e-5],
+                "env": {"VLLM_RPC_TIMEOUT": 1200000, "FLAG": True},
+            },
+            "cache": {"l1": {"memory": 42949672960}, "hashSeed": 4294967295, "chunkSize": 1048576},
+            "resources": {
+                "lmcache": {"limits": {"memory": 64424509440}},
+                "engine": {"limits": {"memory": 68719476736, "cpu": 1000000}},
+            },
+            "probes": {"startup": {"budget": 3600000}},
+            "nodeSelector": {"pool": 1000000},
+            "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600000}],
+            "podAnnotations": {"example.com/number": 1000000},
+            "terminationGracePeriodSeconds": 1000000,
+        }
+    },
+}
+"""Whole numbers of a million and more, without quotes, at every key that takes one."""
+NUMBERS["hooks"]["verify"]["promptTokens"] = 1048577
+NUMBERS["models"]["tiny"]["engine"]["maxModelLen"] = 2097152
+
+CASES: dict[str, Json] = {
+    **{file.stem: yaml.safe_load(file.read_text()) for file in VALUES_FILES},
+    "minimal": overlay(),
+    "numbers": overlay(NUMBERS),
+    "no-l2": overlay({"l2": {"enabled": False}}),
+    "model-without-l2": overlay(model(cache={"l2": {"enabled": False}})),
+    "no-cache": overlay(model(cache={"l0": {"enabled": False}, "l1": {"enabled": False}, "l2": {"enabled": False}})),
+    "image-path": overlay(model(source={"claim": None, "imagePath": {"path": "/opt/model"}})),
+    "two-models": overlay({"models": {"other": {"source": {"claim": {"name": "models"}}}}}),
+    "everything": overlay(
+        {
+            "nameOverride": "kv",
+            "imagePullSecrets": [{"name": "regcred"}],
+            "networkPolicy": {
+                "metricsFrom": [
+                    {"namespaceSelector": {"matchLabels": {"name": "monitoring"}}},
+                    {"ipBlock": {"cidr": "10.0.0.0/8"}},
+                ]
+            },
+            "router": {"image": {"digest": "sha256:" + "a" * 64}},
+            "defaults": {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"pool": "kv", "gpu": False}},
+        },
+        model(
+            routing={"replicas": 2, "service": {"type": "LoadBalancer", "port": 8080}},
+            engine={"args": ["--enable-log-requests", "--seed", 1], "env": {"A": 'it\'s "quoted" {{ }}'}},
+        ),
+    ),
+    "no-models": {"models": {}},
+    "no-policies": overlay({"networkPolicy": {"enabled": False}, "hooks": {"verify": {"enabled": False}}}),
+    "nulls": overlay(
+        {
+            "imagePullSecrets": None,
+            "networkPolicy": {"metricsFrom": None},
+            "hooks": {"image": {"digest": None}, "resources": {"requests": None}},
+            "l2": {"volume": {"hostPath": None}},
+            "defaults": {
+                **dict.fromkeys(("nodeSelector", "tolerations", "podAnnotations", "servedName", "source")),
+                "engine": {"args": None, "env": None, "image": {"digest": None}},
+                "routing": {"service": {"nodePort": None}},
+                "resources": {"engine": {"limits": {"cpu": None}}, "router": {"requests": None}},
+            },
+            "models": {"gone": None},
+        },
+        model(
+            engine={"env": {"GONE": None}}, resources={"lmcache": {"limits": {"cpu": None}}}, source={"imagePath": None}
+        ),
+    ),
+}

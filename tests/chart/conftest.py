@@ -1,0 +1,26 @@
+"""Fixtures of the chart tests. They need a helm: the one that HELM names, or the first in PATH."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from chart.helm import Helm
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """--update-golden rewrites tests/chart/golden; review the difference before you commit it."""
+    parser.addoption("--update-golden", action="store_true", help="rewrite the golden manifests")
+
+
+@pytest.fixture(scope="session")
+def helm() -> Helm:
+    """The helm under test."""
+    path = os.environ.get("HELM") or shutil.which("helm")
+    if not path:
+        pytest.fail(
+            "no helm. fix: set HELM to one (version 3.14 or later), or put it in PATH; `make chart` builds its own"
+        )
+    return Helm(path)

@@ -1,0 +1,127 @@
+"""The fingerprint of the L2 root: what changes a block's bytes changes it, and nothing else does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import pytest
+
+from chart.helm import Helm, Json, Manifests, environment, flag, model
+
+CHANGES: dict[str, Json] = {
+    "claim": model(source={"claim": {"name": "others"}}),
+    "folder on the claim": model(source={"claim": {"subPath": "tiny-2"}}),
+    "kind of source": model(source={"claim": None, "imagePath": {"path": "/models/tiny"}}),
+    "dtype": model(engine={"dtype": "bfloat16"}),
+    "block size": model(engine={"blockSize": 64}),
+    "chunk size": model(cache={"chunkSize": 512}),
+    "vLLM": model(engine={"versions": {"vllm": "0.33.0"}}),
+    "LMCache": model(engine={"versions": {"lmcache": "0.5.7"}}),
+    "hash seed": model(cache={"hashSeed": 1}),
+    "unknown engine flag": model(engine={"args": ["--hf-overrides", '{"rope_theta": 1}']}),
+    "value of an unknown flag": model(engine={"args": ["--hf-overrides", '{"rope_theta": 2}']}),
+    "quantisation": model(engine={"args": ["--quantization=fp8"]}),
+    "KV layout": model(engine={"env": {"VLLM_KV_CACHE_LAYOUT": "HND"}}),
+}
+
+KEEPS: dict[str, Json] = {
+    "context length": model(engine={"maxModelLen": 8192}),
+    "concurrency": model(engine={"maxNumSeqs": 8}),
+    "replicas": model(replicas=5),
+    "L0 size": model(engine={"cpu": {"kvCacheSpaceGiB": 2}}),
+    "L0 off": model(cache={"l0": {"enabled": False}}),
+    "L1 size": model(cache={"l1": {"memory": "512Mi"}}),
+    "memory": model(resources={"engine": {"limits": {"memory": "16Gi"}}, "lmcache": {"limits": {"memory": "4Gi"}}}),
+    "nodes": model(nodeSelector={"pool": "a"}, tolerations=[{"operator": "Exists"}]),
+    "image rebuilt": model(engine={"image": {"tag": "other", "repository": "example.com/engine"}}),
+    "served name": model(servedName="other"),
+    "mount path": {"l2": {"mountPath": "/mnt/elsewhere"}},
+    "line of business": {"lineOfBusiness": "wealth"},
+    "router": model(routing={"replicas": 2, "service": {"port": 8080}}),
+    "probes": model(probes={"startup": {"budget": 60}}),
+    "threads": model(engine={"cpu": {"ompThreadsBind": "0-3"}}),
+    "neutral flags": model(engine={"args": ["--max-num-batched-tokens", 8192, "--enable-log-requests"]}),
+    "neutral environment": model(engine={"env": {"VLLM_SERVER_DEV_MODE": "1", "HTTPS_PROXY": "http://proxy"}}),
+    "another model beside it": {"models": {"aaa": {"source": {"claim": {"name": "models"}}, "enabled": False}}},
+}
+
+
+def _fingerprint(manifests: Manifests) -> str:
+    return str(manifests.pod()["metadata"]["annotations"]["tiered-kv-cache.io/fingerprint"])
+
+
+def test_is_the_hash_of_what_the_volume_is_told(helm: Helm) -> None:
+    manifests = helm.template()
+    told = environment(manifests.container("l2-root"))["TKC_L2_CONFIG"]
+    config = json.loads(told)
+    assert told == json.dumps(config, sort_keys=True, separators=(",", ":"))
+    assert _fingerprint(manifests) == hashlib.sha256(told.encode()).hexdigest()[:16]
+    assert config == {
+        "format": "v1",
+        "source": {"claim": {"namespace": "tiered-kv-cache", "name": "models", "subPath": "tiny"}},
+        "modelPath": "/models/tiny",
+        "device": "cpu",
+        "dtype": "float32",
+        "kvCacheDtype": "auto",
+        "tensorParallelSize": 1,
+        "pipelineParallelSize": 1,
+        "blockSize": 128,
+        "chunkSize": 256,
+        "vllm": "0.32.0+cpu",
+        "lmcache": "0.5.6",
+        "hashAlgorithm": "blake3",
+        "hashSeed": 0,
+        "engineArgs": [],
+        "engineEnv": {},
+    }
+
+
+def test_root_is_the_same_wherever_it_stands(helm: Helm) -> None:
+    manifests = helm.template()
+    root = f"/mnt/kv-l2/v1/retail/tiny/{_fingerprint(manifests)}"
+    assert manifests.pod()["metadata"]["annotations"]["tiered-kv-cache.io/l2-root"] == root
+    assert environment(manifests.container("l2-root"))["L2_ROOT"] == root
+    adapter = json.loads(flag(manifests.container("lmcache")["args"], "--l2-adapter"))
+    assert adapter == {"type": "fs", "base_path": root, "relative_tmp_dir": ".tmp-$(POD_NAME)"}
+    (verify,) = manifests.of("Pod")
+    (told,) = json.loads(environment(verify["spec"]["containers"][0])["TKC_VERIFY"])["models"]
+    assert (told["l2Root"], told["fingerprint"]) == (root, _fingerprint(manifests))
+
+
+@pytest.fixture(scope="module")
+def base(helm: Helm) -> str:
+    return _fingerprint(helm.template())
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changes_with(helm: Helm, base: str, change: str) -> None:
+    assert _fingerprint(helm.template(CHANGES[change])) != base
+
+
+def test_changes_differ_from_each_other(helm: Helm) -> None:
+    assert len({_fingerprint(helm.template(change)) for change in CHANGES.values()}) == len(CHANGES)
+
+
+@pytest.mark.parametrize("change", KEEPS)
+def test_does_not_change_with(helm: Helm, base: str, change: str) -> None:
+    assert _fingerprint(helm.template(KEEPS[change])) == base
+
+
+def test_order_of_flags_does_not_matter(helm: Helm) -> None:
+    def of(*args: Any) -> str:
+        return _fingerprint(helm.template(model(engine={"args": list(args)})))
+
+    assert (
+        of("--seed", 1, "--rope-theta", 2) == of("--rope-theta", 2, "--seed", 1) != of("--seed", 2, "--rope-theta", 1)
+    )
+
+
+def test_weights_inside_the_image_are_known_by_its_reference(helm: Helm) -> None:
+    source = {"claim": None, "imagePath": {"path": "/opt/tiny"}}
+
+    def of(tag: str) -> str:
+        return _fingerprint(helm.template(model(source=source, engine={"image": {"tag": tag}})))
+
+    assert of("a") != of("b")

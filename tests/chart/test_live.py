@@ -1,0 +1,45 @@
+"""Claims are looked up where there is a cluster to ask, and nowhere else."""
+
+from __future__ import annotations
+
+import pytest
+
+from chart.apiserver import Json, serve
+from chart.helm import Helm
+
+ACCOUNT: Json = {"serviceaccounts/tiered-kv-cache/default": {}}
+KV: Json = {"persistentvolumeclaims/tiered-kv-cache/kv": {"spec": {"accessModes": ["ReadWriteMany"]}}}
+MODELS: Json = {"persistentvolumeclaims/tiered-kv-cache/models": {"spec": {"accessModes": ["ReadOnlyMany"]}}}
+
+
+def _options(url: str) -> tuple[str, ...]:
+    return ("--dry-run=server", "--kube-apiserver", url, "--disable-openapi-validation")
+
+
+def test_claims_that_exist_are_accepted(helm: Helm) -> None:
+    with serve({**ACCOUNT, **KV, **MODELS}) as url:
+        assert helm.template(extra=_options(url)).text == helm.template().text
+
+
+def test_missing_claims_are_named_before_anything_is_made(helm: Helm) -> None:
+    with serve(ACCOUNT) as url:
+        message = helm.refusal(extra=_options(url))
+    assert "2 faults" in message
+    assert 'l2.volume.claimName: "kv"' in message
+    assert 'models.tiny.source.claim.name: "models"' in message
+    assert message.count("namespace tiered-kv-cache has no PersistentVolumeClaim of this name") == 2
+    assert "kubectl get pvc -n tiered-kv-cache" in message
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadOnlyMany"])
+def test_l2_claim_of_one_node_is_refused(helm: Helm, mode: str) -> None:
+    claim = {"persistentvolumeclaims/tiered-kv-cache/kv": {"spec": {"accessModes": [mode]}}}
+    with serve({**ACCOUNT, **claim, **MODELS}) as url:
+        message = helm.refusal(extra=_options(url))
+    assert f"the claim's access modes are {mode}" in message
+    assert "use a claim with access mode ReadWriteMany" in message
+
+
+def test_without_the_account_nothing_is_concluded(helm: Helm) -> None:
+    with serve({}) as url:
+        assert helm.template(extra=_options(url)).text == helm.template().text
