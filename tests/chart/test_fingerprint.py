@@ -78,6 +78,16 @@ def test_is_the_hash_of_what_the_volume_is_told(helm: Helm) -> None:
     }
 
 
+def test_the_volume_is_told_what_was_hashed_whatever_users_write(helm: Helm) -> None:
+    manifests = helm.template(model(engine={"args": ["--hf-overrides", 'it\'s $(POD_NAME) "<&>"']}))
+    told = environment(manifests.container("l2-root"))["TKC_L2_CONFIG"]
+    # As the kubelet reads it: $$ is a plain $.
+    seen = told.replace("$$(", "$(")
+    assert "$$(POD_NAME)" in told
+    assert json.loads(seen)["engineArgs"] == ['--hf-overrides it\'s $(POD_NAME) "<&>"']
+    assert _fingerprint(manifests) == hashlib.sha256(seen.encode()).hexdigest()[:16]
+
+
 def test_root_is_the_same_wherever_it_stands(helm: Helm) -> None:
     manifests = helm.template()
     root = f"/mnt/kv-l2/v1/retail/tiny/{_fingerprint(manifests)}"

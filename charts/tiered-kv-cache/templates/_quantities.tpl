@@ -6,6 +6,11 @@
 {{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end -}}
 {{- end -}}
 
+{{- /* Text as a single-quoted YAML scalar; JSON stays readable in it. Context: text of one line. */ -}}
+{{- define "tkc.yamlText" -}}
+'{{ . | replace "'" "''" }}'
+{{- end -}}
+
 {{- /* "true" if the context is a quantity that we can count with, else nothing. */ -}}
 {{- define "tkc.quantity.valid" -}}
 {{- if regexMatch "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$" (include "tkc.scalar" .) }}true{{ end -}}

@@ -127,7 +127,7 @@
 {{- end }}
 {{- if .lmcache }}
 - --kv-transfer-config
-- {{ include "model-endpoint.engine.kvTransferConfig" . | squote }}
+- {{ include "tkc.yamlText" (include "model-endpoint.engine.kvTransferConfig" .) }}
 {{- end }}
 {{- range $engine.args }}
 - {{ include "tkc.scalar" . | quote }}
@@ -168,7 +168,7 @@
 - --l2-prefetch-policy
 - retain
 - --l2-adapter
-- {{ include "model-endpoint.engine.l2Adapter" . | squote }}
+- {{ include "tkc.yamlText" (include "model-endpoint.engine.l2Adapter" .) }}
 {{- end }}
 {{- end -}}
 

@@ -13,7 +13,8 @@ env:
   - name: L2_ROOT
     value: {{ .l2Root | quote }}
   - name: TKC_L2_CONFIG
-    value: {{ .l2Config | squote }}
+    # The kubelet would replace a $(NAME) of a user's argument, and the text would no longer be what was hashed.
+    value: {{ include "tkc.yamlText" (.l2Config | replace "$(" "$$(") }}
 resources:
   {{- include "tkc.resources" $hooks.resources | nindent 2 }}
 securityContext:
