@@ -89,9 +89,13 @@ class Counters:
     def served(self) -> tuple[float, float, float]:
         """For a difference: tokens that L0, L1 and L2 gave.
 
-        vLLM asks LMCache for blocks that L0 has already, and LMCache counts the hit; its external hits tell the truth.
+        vLLM asks LMCache for blocks that L0 has already, and LMCache counts the hit; only vLLM's external hits tell what
+        was loaded. Without L0 hits LMCache's count is exact, vLLM's may lack the last token, which it computes anew.
         """
-        return (self.l0, self.l1, self.l2) if self.external else (self.l0, 0, 0)
+        if not self.l0:
+            return 0, self.l1, self.l2
+        from_l1 = min(self.l1, self.external)
+        return self.l0, from_l1, min(self.l2, self.external - from_l1)
 
     def went_back(self) -> bool:
         """For a difference: True when a counter fell, that is when a process restarted in between."""

@@ -82,6 +82,11 @@ class Pod:
         """The ReplicaSet's hash: Pods of one rollout share it."""
         return self.labels.get("pod-template-hash", "")
 
+    def restarts(self, container: str) -> int:
+        """How often a container was restarted."""
+        found = [s for s in self.status.get("containerStatuses") or [] if s.get("name") == container]
+        return int(found[0].get("restartCount") or 0) if found else 0
+
     def condition(self, kind: str) -> JsonObject:
         """A condition of the status, or an empty object."""
         found = [c for c in self.status.get("conditions") or [] if c.get("type") == kind]

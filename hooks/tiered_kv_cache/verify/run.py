@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from .. import names
 from ..cluster import ClusterError
 from ..deadline import DeadlinePassed
-from ..engine import EngineError
 from ..findings import Finding
-from ..http import BadAnswer, Unreachable
-from ..metrics import MetricsError
-from ..pods import Pod
 from . import diagnose, files, prompt, static, target, tiers, waiting
 from .config import ModelSpec
 from .context import Context
 from .result import ModelResult, Result
+
+SLOW = "raise hooks.verify.deadlineSeconds, or find out what is slow there"
 
 
 def run(ctx: Context) -> Result:
@@ -65,17 +64,10 @@ def _model(ctx: Context, model: ModelSpec, entry: ModelResult) -> None:
             entry.findings += target.check(model, each)
         if not entry.findings:
             _measure(ctx, model, entry, targets)
+    except tiers.StepFailed as err:
+        entry.findings.append(_step_failed(ctx, model, err))
     except DeadlinePassed as err:
-        entry.findings.append(
-            Finding(f"model {model.name}: {err}", "raise hooks.verify.deadlineSeconds, or find out what is slow there")
-        )
-    except tiers.Restarted as err:
-        entry.findings.append(
-            Finding(
-                f"model {model.name}: a counter of Pod {err.pod} fell during the test: vLLM or LMCache restarted",
-                f"see kubectl -n {ctx.namespace} describe pod {err.pod}, mend the cause, and run helm test again",
-            )
-        )
+        entry.findings.append(Finding(f"model {model.name}: {err}", SLOW))
     except prompt.PromptTooLong as err:
         entry.findings.append(
             Finding(
@@ -83,20 +75,24 @@ def _model(ctx: Context, model: ModelSpec, entry: ModelResult) -> None:
                 f"lower hooks.verify.promptTokens or raise models.{model.name}.engine.maxModelLen",
             )
         )
-    except (Unreachable, BadAnswer, EngineError, MetricsError) as err:
-        entry.findings.append(_broken(ctx, model, pods, err))
     finally:
         for each in targets:
             each.close()
 
 
-def _broken(ctx: Context, model: ModelSpec, pods: list[Pod], err: Exception) -> Finding:
-    """A server that answered at first does so no more."""
-    who = ", ".join(f"{p.name} ({p.ip})" for p in pods[:4])
-    return Finding(
-        f"model {model.name}: a request of the test failed: {err}",
-        f"see the logs and restarts of {who} in namespace {ctx.namespace}, and run helm test again",
-    )
+def _step_failed(ctx: Context, model: ModelSpec, err: tiers.StepFailed) -> Finding:
+    """A server that answered at first does so no more, or not in time."""
+    pod, restarts = err.pod, err.pod.restarts(names.CONTAINER_LMCACHE)
+    fix = f"see kubectl -n {ctx.namespace} describe pod {pod.name} and the logs of its containers, and run helm test again"
+    if restarts:
+        # Seen with LMCache 0.5.6: vLLM then waits for an answer that never comes, until its own timeout ends it.
+        fix = (
+            f"container lmcache restarted {restarts} times, after which vLLM may hang: kubectl -n {ctx.namespace} delete "
+            f"pod {pod.name}, and run helm test again"
+        )
+    elif isinstance(err.cause, DeadlinePassed):
+        fix = f"{SLOW}; {fix}"
+    return Finding(f"model {model.name}: {err}", fix)
 
 
 def _measure(ctx: Context, model: ModelSpec, entry: ModelResult, targets: list[target.Target]) -> None:

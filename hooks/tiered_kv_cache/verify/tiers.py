@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from ..metrics import VLLM_CACHE_CONFIG, Counters, full_chunks
+from ..deadline import DeadlinePassed
+from ..engine import EngineError
+from ..http import BadAnswer, Unreachable
+from ..metrics import VLLM_CACHE_CONFIG, Counters, MetricsError, full_chunks
+from ..pods import Pod
 from . import prompt
 from .config import MAX_TOKENS, ModelSpec
 from .context import Context
@@ -17,6 +22,7 @@ SETTLE_SECONDS = 5.0
 """How long counters may lag behind an answer."""
 POLL_SECONDS = 0.25
 RESET_TRIES = 3
+RESTARTED = "a counter fell, so vLLM or LMCache restarted during the test"
 RESET_SECONDS = 1.0
 NO_RESET = 'not measured: vLLM has no POST /reset_prefix_cache; set engine.env VLLM_SERVER_DEV_MODE "1" to measure L1'
 RESET_OFF = "not measured: hooks.verify.resetL0 is never"
@@ -25,9 +31,23 @@ RESET_OFF = "not measured: hooks.verify.resetL0 is never"
 class Restarted(Exception):
     """A counter fell: a process of the Pod restarted in the middle of a measurement."""
 
-    def __init__(self, pod: str) -> None:
-        super().__init__(pod)
+
+class StepFailed(Exception):
+    """Something went wrong while ``pod`` did ``doing``; the cause is an error of its servers or the deadline."""
+
+    def __init__(self, pod: Pod, doing: str, cause: Exception) -> None:
+        super().__init__(f"{doing} on Pod {pod.name} failed: {cause}")
         self.pod = pod
+        self.cause = cause
+
+
+@contextmanager
+def _step_of(target: Target, doing: str) -> Iterator[None]:
+    """Adds the Pod and the step to whatever fails within."""
+    try:
+        yield
+    except (Restarted, DeadlinePassed, Unreachable, BadAnswer, EngineError, MetricsError) as err:
+        raise StepFailed(target.pod, doing, err) from err
 
 
 class Measurement:
@@ -55,18 +75,22 @@ class Measurement:
 
     def run(self) -> None:
         """Measure all that the model's tiers and replicas allow."""
-        self.ids = prompt.build(self.first.engine, self.settings.prompt_tokens)
-        self.block_size = block_size(self.first)
+        with _step_of(self.first, "building the prompt"):
+            self.ids = prompt.build(self.first.engine, self.settings.prompt_tokens)
+            self.block_size = block_size(self.first)
         for target in (self.first, *self.others):
             self._say(f"{self.model.name}: warming up Pod {target.pod.name}")
-            target.engine.complete(target.engine.tokenize(prompt.text(1)).ids[:32], MAX_TOKENS)
-        start = self.first.counters()
+            with _step_of(target, "warming up"):
+                target.engine.complete(target.engine.tokenize(prompt.text(1)).ids[:32], MAX_TOKENS)
+        with _step_of(self.first, "reading counters"):
+            start = self.first.counters()
         self._step("cold", self.first, lambda moved: True)
         if not self.model.l2:
             for target in self.others:
                 self._step("cold", target, lambda moved: True)
             return
-        self._wait_stored(start)
+        with _step_of(self.first, "storing in L2"):
+            self._wait_stored(start)
         for target in self.others:
             self._step("l2", target, lambda moved: moved.l2 >= self.want_tokens)
         self._local_tiers(self.others[0] if self.others else self.first)
@@ -80,7 +104,8 @@ class Measurement:
             self._step("l1", target, lambda moved: moved.l1 >= self.want_tokens)
             return
         for _ in range(RESET_TRIES):
-            reset = self.settings.reset_l0 != "never" and target.engine.reset_prefix_cache()
+            with _step_of(target, "emptying L0"):
+                reset = self.settings.reset_l0 != "never" and target.engine.reset_prefix_cache()
             if not reset:
                 note = RESET_OFF if self.settings.reset_l0 == "never" else NO_RESET
                 self.result.rows.append(Row("l1", target.pod.name, target.pod.node, note=note))
@@ -97,9 +122,10 @@ class Measurement:
     def _step(self, tier: str, target: Target, enough: Callable[[Counters], bool]) -> Row:
         """One request with the counters around it."""
         self._say(f"{self.model.name}: {tier} on Pod {target.pod.name} ({len(self.ids)} prompt tokens)")
-        before = target.counters()
-        answer = target.engine.complete(self.ids, MAX_TOKENS)
-        moved = self._settled(target, before, enough)
+        with _step_of(target, f"the request for tier {tier}"):
+            before = target.counters()
+            answer = target.engine.complete(self.ids, MAX_TOKENS)
+            moved = self._settled(target, before, enough)
         row = Row(
             tier,
             target.pod.name,
@@ -121,7 +147,7 @@ class Measurement:
         while True:
             moved = target.counters().since(before)
             if moved.went_back():
-                raise Restarted(target.pod.name)
+                raise Restarted(RESTARTED)
             if (moved.prompt >= len(self.ids) and enough(moved)) or settle.passed():
                 return moved
             settle.sleep(POLL_SECONDS)
@@ -135,7 +161,7 @@ class Measurement:
         while True:
             moved = self.first.counters().since(start)
             if moved.went_back():
-                raise Restarted(self.first.pod.name)
+                raise Restarted(RESTARTED)
             self.stored_chunks = moved.stored_chunks
             if self.stored_chunks >= self.want_chunks or wait.passed():
                 return

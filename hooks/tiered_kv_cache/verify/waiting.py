@@ -107,7 +107,7 @@ def _not_created(ctx: Context, model: ModelSpec) -> list[Finding]:
     """Pods that were never created (quota, admission) leave a trace in events of their ReplicaSet only."""
     events = ctx.cluster.events(ctx.namespace, "involvedObject.kind=ReplicaSet,reason=FailedCreate")
     found = []
-    of_model = [e for e in events if model.name in str((e.get("involvedObject") or {}).get("name", ""))]
+    of_model = [e for e in events if f"{model.name}-engine" in str((e.get("involvedObject") or {}).get("name", ""))]
     if of_model:
         message = shorten(str(of_model[-1].get("message") or ""), 300)
         found.append(

@@ -77,6 +77,13 @@ def test_any_text_parses_or_is_refused(text: str) -> None:
         Samples(text)
 
 
+def test_what_a_tier_served() -> None:
+    # As measured with real engines: 1900 tokens in L0; 1792 tokens, of which L0 has one block less; 1792 tokens in L2.
+    assert Counters(l0=1792, l1=1792).served() == (1792, 0, 0)
+    assert Counters(l0=1664, l1=1792, external=127).served() == (1664, 127, 0)
+    assert Counters(l2=1792, external=1791).served() == (0, 0, 1792)
+
+
 counters = st.builds(Counters, *[numbers] * 7)
 
 

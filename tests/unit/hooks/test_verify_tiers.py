@@ -214,9 +214,9 @@ def test_prompt_does_not_fit_the_model(release: Release) -> None:
         (Faults(lmcache_bad_metrics=True), "Pod pod-b: the LMCache server's /metrics cannot be read: not Prometheus"),
         (Faults(vllm_down=True), "Pod pod-b: vLLM does not answer: http://127.0.0.1:"),
         (Faults(vllm_health=503), "Pod pod-b: vLLM does not answer: http://127.0.0.1:"),
-        (Faults(stream_error=True), "a request of the test failed: vLLM streamed an error"),
-        (Faults(drop_stream=True), "a request of the test failed: http://127.0.0.1:"),
-        (Faults(restart_in_long=True), "a counter of Pod pod-b fell during the test"),
+        (Faults(stream_error=True), "the request for tier l2 on Pod pod-b failed: vLLM streamed an error"),
+        (Faults(drop_stream=True), "the request for tier l2 on Pod pod-b failed: http://127.0.0.1:"),
+        (Faults(restart_in_long=True), " on Pod pod-b failed: a counter fell"),
     ],
 )
 def test_servers_that_fail(release: Release, faults: Faults, part: str) -> None:
@@ -229,8 +229,16 @@ def test_deadline_in_a_slow_answer(release: Release) -> None:
     for name in ("pod-a", "pod-b"):
         release.add(name, faults=Faults(ms_per_token=1.0))
     text = only(release.verify(deadline=0.8))
-    assert "the deadline of 0.8 s passed while waiting for http://127.0.0.1:" in text
+    assert "the request for tier cold on Pod pod-a failed: the deadline of 0.8 s passed while waiting for http" in text
     assert "Fix: raise hooks.verify.deadlineSeconds" in text
+
+
+def test_a_hang_after_lmcache_restarted(release: Release) -> None:
+    release.add("pod-a")
+    raw = release.add("pod-b", faults=Faults(ms_per_token=2.0, not_connected=True))
+    raw["status"]["containerStatuses"][1]["restartCount"] = 3
+    text = only(release.verify(deadline=1.5))
+    assert "container lmcache restarted 3 times, after which vLLM may hang: kubectl -n kv delete pod pod-b" in text
 
 
 def test_no_model(release: Release) -> None:
