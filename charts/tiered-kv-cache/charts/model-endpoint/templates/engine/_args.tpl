@@ -149,6 +149,9 @@
 - "8180"
 - --chunk-size
 - {{ int64 .spec.cache.chunkSize | quote }}
+# The default, written out since the fingerprint names it.
+- --hash-algorithm
+- blake3
 - --max-workers
 - "1"
 - --l1-size-gb
