@@ -20,7 +20,7 @@
        Context: dict root, faults, model, path, why, fix, value (optional; else the merged value). */ -}}
 {{- define "tkc.modelFault" -}}
 {{- $own := dict -}}
-{{- include "tkc.at" (dict "from" (index .root.tkc.values.models .model.name) "path" .path "result" $own) -}}
+{{- include "tkc.at" (dict "from" .model.given "path" .path "result" $own) -}}
 {{- $merged := dict -}}
 {{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $merged) -}}
 {{- $scope := ternary (printf "models.%s" .model.name) "defaults" (hasKey $own "value") -}}
@@ -73,7 +73,7 @@
 {{- if lt (int64 $spec.replicas) 1 -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "replicas" "why" "a model needs at least one Pod" "fix" (printf "set it to 1 or more; models.%s.enabled: false leaves the model out" .model.name)) .) -}}
 {{- end -}}
-{{- $scope := ternary (printf "models.%s" .model.name) "defaults" (not (empty (index (index (index .root.tkc.values.models .model.name) "engine" | default dict) "image"))) -}}
+{{- $scope := ternary (printf "models.%s" .model.name) "defaults" (not (empty (index (index .model.given "engine" | default dict) "image"))) -}}
 {{- include "tkc.validate.image" (dict "faults" .faults "key" (printf "%s.engine.image" $scope) "image" $spec.engine.image) -}}
 {{- $owned := include "model-endpoint.engine.ownedFlags" . | fromJson -}}
 {{- range $index, $argument := (index $spec.engine "args") | default list -}}
