@@ -6,6 +6,7 @@
 set -eu
 context=$1
 python=$(command -v python3)
+begin=$(date +%s)
 
 # uv from its wheel, which is a zip file with the program in it.
 work=$(mktemp -d)
@@ -27,3 +28,4 @@ for wheel in "$context"/wheels-unlocked/*.whl; do
   [ ! -e "$wheel" ] || install "$wheel"
 done
 rm -rf "$work" "$UV_CACHE_DIR"
+echo "installed in $(($(date +%s) - begin)) s"

@@ -41,8 +41,8 @@ def cluster() -> bool:
 
 PARTS: dict[str, Part] = {
     "lint": lint.run,
-    "unit": pytest("-q", "tests/unit"),
-    "chart": pytest("-q", "tests/chart"),
+    "unit": pytest("-q", "-n", "auto", "tests/unit"),
+    "chart": pytest("-q", "-n", "auto", "tests/chart"),
     "cluster": cluster,
 }
 RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] for name in PARTS}}

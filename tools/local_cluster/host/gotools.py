@@ -48,7 +48,7 @@ _TAGS = "no_btrfs,no_devmapper,no_zfs,no_aufs"
 
 def folder() -> Path:
     """The cache folder of the programs of this version of tools/go."""
-    digest = hashlib.sha256(KUBERNETES_VERSION.encode())
+    digest = hashlib.sha256(_ldflags().encode())
     for path in sorted(MODULE.rglob("*")):
         if path.is_file():
             digest.update(path.relative_to(MODULE).as_posix().encode() + b"\0" + path.read_bytes())
@@ -144,6 +144,9 @@ def _ldflags() -> str:
         "k8s.io/component-base/version.gitTreeState": "clean",
         "k8s.io/client-go/pkg/version.gitVersion": version,
         "helm.sh/helm/v3/internal/version.version": _pinned("helm.sh/helm/v3"),
+        # What `helm template` takes for the cluster's version; helm 4 finds it out by itself.
+        "helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor": major,
+        "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor": minor,
         "helm.sh/helm/v4/internal/version.version": _pinned("helm.sh/helm/v4"),
     }
     return " ".join(["-s", "-w", *(f"-X {key}={value}" for key, value in values.items())])
