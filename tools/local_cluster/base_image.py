@@ -1,4 +1,7 @@
-"""The base of all images: python:3.11-slim-bookworm where a registry can be reached, else made from Debian packages."""
+"""The base of all images: python:3.11-slim-bookworm where a registry can be reached, else made from Debian packages.
+
+Either way the libraries that the engine links against are added here, so that the images on top build offline.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from .run import run
 from .settings import PLACES, REPO
 
 PUBLIC = "docker.io/library/python:3.11-slim-bookworm"
-"""Default of ARG BASE in every Containerfile."""
+"""What images/base/Containerfile starts from; also the default of ARG BASE in every Containerfile."""
 
 RECIPE = REPO / "images" / "base"
 SUITE = "bookworm"
@@ -29,15 +32,17 @@ _PULL_TIMEOUT_S = 120.0
 
 @dataclass(frozen=True)
 class Base:
-    """A base image in the builder's store or a registry.
+    """A base image.
 
     Args:
         reference: what FROM names.
         key: what of it goes into the tags of the images built on it.
+        source: the public image that it is made from; empty when it is made from Debian packages or taken as it is.
     """
 
     reference: str
     key: str
+    source: str = ""
 
 
 def choose(builder: Builder) -> Base:
@@ -58,10 +63,9 @@ def choose(builder: Builder) -> Base:
     if not wanted:
         kept.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(choice + "\n")
-    if choice != "debian":
-        return Base(choice, choice)
-    key = _key()
-    return Base(f"{REPOSITORY}:d{key}", key)
+    source = "" if choice == "debian" else choice
+    key = _key(source)
+    return Base(f"{REPOSITORY}:{'p' if source else 'd'}{key}", key, source)
 
 
 def ensure(base: Base, builder: Builder) -> None:
@@ -72,7 +76,10 @@ def ensure(base: Base, builder: Builder) -> None:
     """
     if builder.exists(base.reference):
         return
-    if base.reference.startswith(REPOSITORY):
+    if base.source:
+        with phase("base image", f"{base.source} and the libraries that the engine links against"):
+            builder.build(RECIPE, base.reference, base.source, network=True)
+    elif base.reference.startswith(REPOSITORY):
         tar = _root(base.key)
         with phase("base image", "import of the root filesystem"):
             builder.import_root(tar, base.reference, "python3")
@@ -88,9 +95,13 @@ def _packages() -> list[str]:
     return [line.strip() for line in lines if line.strip() and not line.startswith("#")]
 
 
-def _key() -> str:
-    recipe = hashlib.sha256(f"{SUITE} {platform.machine()} {' '.join(_packages())}\n".encode())
-    recipe.update((RECIPE / "finish.sh").read_bytes())
+def _key(source: str) -> str:
+    if source:
+        recipe = hashlib.sha256(f"{source} {platform.machine()}\n".encode())
+        recipe.update((RECIPE / "Containerfile").read_bytes())
+    else:
+        recipe = hashlib.sha256(f"{SUITE} {platform.machine()} {' '.join(_packages())}\n".encode())
+        recipe.update((RECIPE / "finish.sh").read_bytes())
     return recipe.hexdigest()[:12]
 
 

@@ -24,8 +24,8 @@ class Builder(Protocol):
     def import_root(self, tar: Path, reference: str, command: str) -> None:
         """Make an image of one layer from a root filesystem."""
 
-    def build(self, context: Path, reference: str, base: str) -> None:
-        """Build the Containerfile of `context` on `base`, without a network."""
+    def build(self, context: Path, reference: str, base: str, *, network: bool = False) -> None:
+        """Build the Containerfile of `context` on `base`; the steps see the host's network or none."""
 
     def save(self, reference: str, archive: Path) -> None:
         """Write an uncompressed docker archive (docker, podman, containerd and kind all load it)."""
@@ -57,12 +57,12 @@ class DockerLike:
     def import_root(self, tar: Path, reference: str, command: str) -> None:
         self._run("import", "-c", f"CMD {command}", str(tar), reference)
 
-    def build(self, context: Path, reference: str, base: str) -> None:
+    def build(self, context: Path, reference: str, base: str, *, network: bool = False) -> None:
         # podman and buildah take a step from their cache though the files it mounts have changed, hence no layers kept;
         # and the base may exist only here.
         own = ["--pull=never", "--layers=false"] if self._program == "podman" else []
         self._run(
-            "build", "--network=none", "--no-cache", *own, "--build-arg", f"BASE={base}", "-t", reference,
+            "build", f"--network={_network(network)}", "--no-cache", *own, "--build-arg", f"BASE={base}", "-t", reference,
             "-f", str(context / "Containerfile"), str(context), env={"DOCKER_BUILDKIT": "1"},
         )  # fmt: skip
 
@@ -105,9 +105,9 @@ class Buildah:
         self._run("config", "--cmd", command, container)
         self._run("commit", "-q", "--rm", container, reference)
 
-    def build(self, context: Path, reference: str, base: str) -> None:
+    def build(self, context: Path, reference: str, base: str, *, network: bool = False) -> None:
         self._run(
-            "build", "--network=none", "--pull-never", "--layers=false", "--build-arg", f"BASE={base}", "-t", reference,
+            "build", f"--network={_network(network)}", "--pull-never", "--layers=false", "--build-arg", f"BASE={base}", "-t", reference,
             "-f", str(context / "Containerfile"), str(context),
         )  # fmt: skip
 
@@ -125,6 +125,10 @@ class Buildah:
 
     def _run(self, *arguments: str) -> None:
         run(["buildah", *arguments], log=_LOG, env=self._env, fix=_FIX, timeout_s=3600)
+
+
+def _network(wanted: bool) -> str:
+    return "host" if wanted else "none"
 
 
 def builder_for(name: str, env: Mapping[str, str]) -> Builder:

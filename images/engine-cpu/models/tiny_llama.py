@@ -38,13 +38,18 @@ def build(target: Path) -> None:
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers.utils import logging
 
+    logging.disable_progress_bar()
     raw = Tokenizer(models.BPE())
     raw.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     raw.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     raw.train_from_iterator(
-        corpus(), trainers.BpeTrainer(vocab_size=8192, special_tokens=SPECIAL, initial_alphabet=sorted(alphabet))
+        corpus(),
+        trainers.BpeTrainer(
+            vocab_size=8192, special_tokens=SPECIAL, initial_alphabet=sorted(alphabet), show_progress=False
+        ),
     )
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=raw, unk_token="<unk>", bos_token="<s>", eos_token="</s>", pad_token="</s>"
