@@ -123,7 +123,8 @@ def _context(name: str, env: dict[str, str]) -> Path:
     shutil.rmtree(context, ignore_errors=True)
     for place, path in _inputs(name):
         (context / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, context / place)
+        shutil.copyfile(path, context / place)
+        (context / place).chmod(0o755 if os.access(path, os.X_OK) else 0o644)
     wheels = PLACES.cache / "wheels"
     sources = {"wheels": [wheelhouse.fill(FOLDER / folder / lock, wheels, env) for folder, lock in _locks(name)]}
     if name == "engine-cpu":
@@ -132,6 +133,9 @@ def _context(name: str, env: dict[str, str]) -> Path:
         (context / place).mkdir()
         for wheel in (wheel for folder in folders for wheel in folder.iterdir()):
             _link(wheel, context / place / wheel.name)
+    # Whatever the umask of this machine: the last steps of a build run as the image's user and read the context.
+    for folder in (context, *(path for path in context.rglob("*") if path.is_dir())):
+        folder.chmod(0o755)
     return context
 
 
