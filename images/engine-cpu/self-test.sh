@@ -22,6 +22,7 @@ assert current_platform.is_cpu(), current_platform
 current_platform.import_kernels()
 assert hasattr(torch.ops._C, "silu_and_mul"), "vLLM's CPU kernels do not load"
 P
+test "$(command -v vllm)" = /opt/bin/vllm
 vllm --version
 lmcache server --help >/dev/null
 # Leave nothing in the image.
