@@ -40,6 +40,10 @@ class Cluster(Protocol):
         """A PersistentVolumeClaim, or None when there is none."""
         ...
 
+    def adopt(self, namespace: str, pod: str) -> None:
+        """Make a Pod's ServiceAccount its owner, so that it goes when the release's objects go."""
+        ...
+
     def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
         """Last lines of a container's log; empty when there is none."""
         ...
@@ -84,6 +88,16 @@ class KubernetesCluster:
         call = self.api.read_namespaced_persistent_volume_claim
         answer = self._call("get persistentvolumeclaims", namespace, call, missing_ok=True, name=name)
         return _object(answer) if answer is not None else None
+
+    def adopt(self, namespace: str, pod: str) -> None:
+        """See Cluster."""
+        call = self.api.read_namespaced_pod
+        account = str(_object(self._call("get pods", namespace, call, name=pod) or b"{}")["spec"]["serviceAccountName"])
+        call = self.api.read_namespaced_service_account
+        found = _object(self._call("get serviceaccounts", namespace, call, name=account) or b"{}")
+        owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": account, "uid": found["metadata"]["uid"]}
+        body = {"metadata": {"ownerReferences": [owner]}}
+        self._call("patch pods", namespace, self.api.patch_namespaced_pod, name=pod, body=body)
 
     def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
         """See Cluster."""

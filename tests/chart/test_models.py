@@ -107,6 +107,8 @@ def test_three_tiers_are_on_by_default(helm: Helm) -> None:
         "kv_connector_extra_config": {
             "lmcache.mp.host": "tcp://127.0.0.1",
             "lmcache.mp.port": 6100,
+            "lmcache.mp.heartbeat_interval": 2,
+            "lmcache.mp.mq_timeout": 10,
             "lmcache.mp.mp_transfer_mode": "engine_driven",
         },
     }
@@ -292,12 +294,14 @@ def test_verify_is_a_test_pod_with_the_least_rights(helm: Helm) -> None:
         "minSpeedup": 0,
     }
     rules = manifests.get("Role", "demo-verify")["rules"]
-    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list"}
+    writes = [rule for rule in rules if set(rule["verbs"]) - {"get", "list"}]
+    assert writes == [{"apiGroups": [""], "resources": ["pods"], "resourceNames": ["demo-verify"], "verbs": ["patch"]}]
     assert {resource for rule in rules for resource in rule["resources"]} == {
         "pods",
         "pods/log",
         "persistentvolumeclaims",
         "events",
+        "serviceaccounts",
     }
     assert manifests.get("Role", "demo-router")["rules"] == [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+import ssl
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
@@ -40,6 +42,10 @@ class Api:
         self.client = kube.api(kubeconfig)
         self.core = client.CoreV1Api(self.client)
         self.apps = client.AppsV1Api(self.client)
+        settings = self.client.configuration
+        tls = ssl.create_default_context(cafile=settings.ssl_ca_cert)
+        tls.load_cert_chain(settings.cert_file, settings.key_file)
+        self.http = httpx.Client(base_url=settings.host, verify=tls, timeout=120)
 
     def namespace_exists(self, namespace: str) -> bool:
         try:
@@ -63,23 +69,26 @@ class Api:
         status = self.core.read_namespaced_pod(f"{release}-verify", namespace).status
         return dict(json.loads(status.container_statuses[0].state.terminated.message))
 
+    def request(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """A request to the API server as the kubeconfig's user.
+
+        Raises:
+            httpx.HTTPStatusError: the answer is an error.
+        """
+        answer = self.http.request(method, path, **more)
+        if answer.is_error:
+            raise httpx.HTTPStatusError(f"{answer.status_code}: {answer.text}", request=answer.request, response=answer)
+        return answer
+
     def post(self, namespace: str, service: str, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """POST JSON to a Service through the API server's proxy."""
         url = f"/api/v1/namespaces/{namespace}/services/{service}:80/proxy{path}"
-        answer = self.client.call_api(
-            url, "POST", body=body, header_params={"Content-Type": "application/json", "Accept": "application/json"},
-            response_type="object", auth_settings=["BearerToken"], _return_http_data_only=True, _request_timeout=120,
-        )  # fmt: skip
-        return dict(answer)
+        return dict(self.request("POST", url, json=body).json())
 
     def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
         """GET a Pod's port through the API server's proxy."""
         url = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{port}/proxy{path}"
-        return str(
-            self.client.call_api(
-                url, "GET", response_type="str", auth_settings=["BearerToken"], _return_http_data_only=True
-            )
-        )
+        return self.request("GET", url).text
 
     def engine_template(self, namespace: str, release: str) -> PodTemplate:
         """The engine Deployment's Pod template as plain JSON."""

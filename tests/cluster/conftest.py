@@ -1,6 +1,6 @@
 """The kind cluster with our images in its nodes, and one small release that the tests share.
 
-`make cluster` brings the cluster up first; pytest-helm-charts hands it over as `kube_cluster`. The tests talk to the API
+`make cluster` brings the cluster up first and names it by pytest-helm-charts' options. The tests talk to the API
 server and to the service as a user would.
 """
 
@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pytest_helm_charts.clusters import Cluster
 
 from local_cluster import diagnostics, volumes
 from local_cluster.helm import Helm
@@ -40,8 +39,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(kube_cluster: Cluster) -> Path:
-    return Path(kube_cluster.kube_config_path)
+def kubeconfig(pytestconfig: pytest.Config) -> Path:
+    """The cluster that `make cluster` brought up; the option is pytest-helm-charts' own."""
+    return Path(pytestconfig.getoption("kubeconfig"))
 
 
 @pytest.fixture(scope="session")

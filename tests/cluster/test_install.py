@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pytest_helm_charts.clusters import Cluster
+from pytest_helm_charts.k8s.deployment import wait_for_deployments_to_run
+
 from local_cluster.helm import Helm
 
 from .api import Api
@@ -9,6 +12,12 @@ from .conftest import MODEL
 
 CHUNK = 256
 PROMPT = 1900
+
+
+def test_deployments_run(release: Helm, kube_cluster: Cluster) -> None:
+    names = [f"{release.release}-{MODEL}-{part}" for part in ("engine", "router")]
+    deployments = wait_for_deployments_to_run(kube_cluster.kube_client, names, release.namespace, 60)
+    assert [int(deployment.obj["status"]["readyReplicas"]) for deployment in deployments] == [2, 1]
 
 
 def test_pods_are_spread_over_nodes(release: Helm, api: Api) -> None:

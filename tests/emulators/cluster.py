@@ -23,6 +23,7 @@ class FakeCluster:
         self.logs: dict[tuple[str, str], str] = {}
         self.on_list: Callable[[int], None] = lambda number: None
         self.lists = 0
+        self.adopted: list[tuple[str, str]] = []
 
     def pods(self, namespace: str, selector: str) -> list[Json]:
         """Pods with all labels of the selector."""
@@ -48,6 +49,10 @@ class FakeCluster:
     def claim(self, namespace: str, name: str) -> Json | None:
         """A claim by name."""
         return self.claims.get(name)
+
+    def adopt(self, namespace: str, pod: str) -> None:
+        """Remembers which Pod got an owner."""
+        self.adopted.append((namespace, pod))
 
     def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
         """A prepared log."""

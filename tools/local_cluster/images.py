@@ -10,6 +10,7 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,25 +58,26 @@ def build_all(engine: Engine) -> dict[str, ImageRef]:
     """
     builder = builder_for(os.environ.get("TKC_BUILDER", engine.name), engine.env)
     base = base_image.choose(builder)
-    return {name: build(name, builder, base, engine.env) for name in NAMES}
-
-
-def build(name: str, builder: Builder, base: Base, env: dict[str, str]) -> ImageRef:
-    """One image; nothing is done when its archive is in the cache.
-
-    Args:
-        name: folder below images/.
-        builder: what builds and saves it.
-        base: what it is built on.
-        env: process environment for pip.
-    """
-    tag = f"h{content_hash(name, base)}"
-    reference = ImageRef(f"{REPOSITORY}/{name}:{tag}", tag, PLACES.images / f"{name}-{tag}.tar")
-    if reference.archive.exists():
+    references = {name: _reference(name, base) for name in NAMES}
+    missing = [name for name, reference in references.items() if not reference.archive.exists()]
+    # One thread downloads, the largest image first; this one makes the base and builds what is there.
+    with ThreadPoolExecutor(1) as downloads:
+        contexts = {name: downloads.submit(_context, name, engine.env) for name in reversed(missing)}
+        if missing:
+            base_image.ensure(base, builder)
+        for name in reversed(missing):
+            _build(references[name], name, builder, base, contexts[name].result())
+    for reference in references.values():
         reference.archive.touch()
-        return reference
-    base_image.ensure(base, builder)
-    context = _context(name, env)
+    return references
+
+
+def _reference(name: str, base: Base) -> ImageRef:
+    tag = f"h{content_hash(name, base)}"
+    return ImageRef(f"{REPOSITORY}/{name}:{tag}", tag, PLACES.images / f"{name}-{tag}.tar")
+
+
+def _build(reference: ImageRef, name: str, builder: Builder, base: Base, context: Path) -> None:
     with phase(f"build image {name}", f"on {base.reference}, offline"):
         builder.build(context, reference.name, base.reference)
     PLACES.images.mkdir(parents=True, exist_ok=True)
@@ -86,7 +88,6 @@ def build(name: str, builder: Builder, base: Base, env: dict[str, str]) -> Image
     partial.rename(reference.archive)
     shutil.rmtree(context)
     _forget_old(name, builder)
-    return reference
 
 
 def ensure_loaded(reference: ImageRef, builder: Builder) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
-from typing import Any
+from typing import Any, Literal
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -15,6 +16,12 @@ from .problem import Problem
 from .providers import Provider
 
 TIERS = {"cold": "cold (prefill)", "l2": "L2, the other Pod", "l1": "L1, same Pod", "l0": "L0, same Pod"}
+
+COLUMNS: dict[str, Literal["left", "right"]] = {
+    "tier": "left", "TTFT ms": "right", "speed-up": "right", "L0 tokens": "right", "L1 tokens": "right", "L2 tokens": "right",
+    "Pod and node": "left",
+}  # fmt: skip
+"""Column -> alignment; the token columns are the prompt tokens that each tier served."""
 
 
 def measured(where: Provider, release: Helm) -> dict[str, Any]:
@@ -37,23 +44,21 @@ def table(where: Provider, release: Helm) -> str:
     """Model, Pods, tier by tier TTFT and hit tokens, and a curl line that works as printed."""
     result = measured(where, release)
     out = io.StringIO()
-    console = Console(file=out, width=118)
+    console = Console(file=out, width=200)
     for model in result["models"]:
-        grid = Table(
-            title=f"{model['model']}: {model['promptTokens']}-token prompt, Pods {', '.join(model['pods'])}",
-            title_justify="left",
-        )
-        for column in ("tier", "Pod (node)", "TTFT ms", "speed-up", "hit tokens L0 / L1 / L2"):
-            grid.add_column(column, justify="left" if column in ("tier", "Pod (node)") else "right")
+        console.print(f"\n{model['model']}: {model['promptTokens']}-token prompt")
+        grid = Table(box=box.SIMPLE_HEAD)
+        for column, justify in COLUMNS.items():
+            grid.add_column(column, justify=justify, no_wrap=True)
         cold = next((row["ttftMs"] for row in model["tiers"] if row["tier"] == "cold"), None)
         for row in sorted(model["tiers"], key=lambda row: list(TIERS).index(row["tier"])):
             hits, ttft = row.get("hitTokens"), row.get("ttftMs")
             grid.add_row(
                 TIERS[row["tier"]],
-                f"{row.get('pod') or ''} ({row.get('node') or ''})",
                 f"{ttft:.0f}" if ttft is not None else row.get("note") or "not measured",
                 f"{cold / ttft:.1f}x" if cold and ttft else "",
-                f"{hits['l0']} / {hits['l1']} / {hits['l2']}" if hits else "",
+                *(str(hits[tier]) if hits else "" for tier in ("l0", "l1", "l2")),
+                f"{row.get('pod') or ''} on {row.get('node') or ''}",
             )
         console.print(grid)
     text = out.getvalue()

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from .. import names
-from ..cluster import ClusterError, KubernetesCluster, in_cluster
+from ..cluster import Cluster, ClusterError, KubernetesCluster, in_cluster
 from ..deadline import Deadline
 from ..findings import Finding, UsageError
 from ..portforward import PortForward, kubernetes_dial
@@ -32,6 +33,7 @@ def main(args: argparse.Namespace) -> bool:
 
     try:
         cluster = KubernetesCluster.connect(args.kubeconfig, args.context)
+        go_with_the_release(cluster, args.namespace, os.environ.get(names.ENV_POD_NAME, ""), say)
         reach = _reach(args, cluster)
         try:
             result = run(Context(settings, cluster, reach, args.namespace, args.release, deadline, say))
@@ -45,6 +47,19 @@ def main(args: argparse.Namespace) -> bool:
     if args.json_file:
         _write(args.json_file, jsonout.fitted(result))
     return result.ok
+
+
+def go_with_the_release(cluster: Cluster, namespace: str, pod: str, say: Callable[[str], None]) -> None:
+    """Give this Pod an owner that `helm uninstall` deletes.
+
+    Helm leaves test Pods behind, and a finished Pod still holds its claim: uninstall would wait for the claim for ever.
+    """
+    if not pod:
+        return
+    try:
+        cluster.adopt(namespace, pod)
+    except ClusterError as err:
+        say(f"warning: {err}. Before helm uninstall, run: kubectl delete pod -n {namespace} {pod}")
 
 
 def _config_text(file: str | None) -> tuple[str, str]:

@@ -25,6 +25,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
+        self.patched: dict[str, object] = {}
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -37,6 +38,10 @@ class ApiServer:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_PATCH(self) -> None:
+                outer.patched = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self.do_GET()
 
             def log_message(self, *_: object) -> None:
                 """Silent."""
@@ -143,3 +148,18 @@ def test_no_kubeconfig(tmp_path: Path) -> None:
     with pytest.raises(ClusterError, match="no way into a cluster") as err:
         KubernetesCluster.connect(str(tmp_path / "none"))
     assert "--kubeconfig" in err.value.fix
+
+
+def test_adopt(api: ApiServer) -> None:
+    pods, accounts = "/api/v1/namespaces/ns/pods/demo-verify", "/api/v1/namespaces/ns/serviceaccounts/demo-verify"
+    api.answers[pods] = (200, json.dumps({"spec": {"serviceAccountName": "demo-verify"}}).encode())
+    api.answers[accounts] = (200, json.dumps({"metadata": {"uid": "u-1"}}).encode())
+    api.cluster().adopt("ns", "demo-verify")
+    owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": "demo-verify", "uid": "u-1"}
+    assert api.patched == {"metadata": {"ownerReferences": [owner]}}
+
+
+def test_adopt_refused(api: ApiServer) -> None:
+    api.answers["/api/v1/namespaces/ns/pods/demo-verify"] = (403, b'{"kind":"Status"}')
+    with pytest.raises(ClusterError, match="may not get pods"):
+        api.cluster().adopt("ns", "demo-verify")

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from emulators.cluster import FakeCluster
 from tiered_kv_cache import __main__, cluster
+from tiered_kv_cache.cluster import ClusterError
 from tiered_kv_cache.verify import command
+from tiered_kv_cache.verify.command import go_with_the_release
 from tiered_kv_cache.verify.reach import PodIp
 
 from .conftest import Release
@@ -116,3 +119,21 @@ def test_the_api_server_says_no(connected: Release, capsys: pytest.CaptureFixtur
         "FAILED 1/1: the cluster: may not list pods in namespace kv (403 Forbidden)\n    fix: install the chart's Role"
         in out
     )
+
+
+def test_a_pod_that_may_not_be_adopted_is_only_a_warning() -> None:
+    class Refusing(FakeCluster):
+        def adopt(self, namespace: str, pod: str) -> None:
+            raise ClusterError("may not patch pods")
+
+    said: list[str] = []
+    go_with_the_release(Refusing([]), "ns", "demo-verify", said.append)
+    assert said == ["warning: may not patch pods. Before helm uninstall, run: kubectl delete pod -n ns demo-verify"]
+
+
+def test_outside_a_pod_nothing_is_adopted() -> None:
+    cluster = FakeCluster([])
+    go_with_the_release(cluster, "ns", "", print)
+    assert cluster.adopted == []
+    go_with_the_release(cluster, "ns", "demo-verify", print)
+    assert cluster.adopted == [("ns", "demo-verify")]

@@ -95,7 +95,7 @@
 {{- end -}}
 {{- $ownedEnv := include "model-endpoint.engine.ownedEnv" . | fromJsonArray -}}
 {{- range $name, $value := (index $spec.engine "env") | default dict -}}
-{{-   if or (has $name $ownedEnv) (hasPrefix "TKC_" $name) -}}
+{{-   if or (has $name $ownedEnv) (and (hasPrefix "TKC_" $name) (ne $name "TKC_ENGINE_FORK")) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" (printf "engine.env.%s" $name) "value" $value "why" "the chart sets this variable" "fix" (get (dict "PYTHONHASHSEED" "take it out and use cache.hashSeed"
             "VLLM_CPU_KVCACHE_SPACE" "take it out and use engine.cpu.kvCacheSpaceGiB" "VLLM_CPU_OMP_THREADS_BIND" "take it out and use engine.cpu.ompThreadsBind") $name | default "take it out")) $) -}}
 {{-   end -}}

@@ -79,7 +79,9 @@
 {{- end -}}
 
 {{- /* --kv-transfer-config: LMCache in its own process. A block that cannot be loaded is computed again; vLLM's default
-       ("fail") would end the request. */ -}}
+       ("fail") would end the request. Heartbeat and time-out in seconds: after a restart of the LMCache server a store call
+       is never answered until the engine has registered again; with the defaults (10 and 300) the engine waits for it until
+       its own watchdog ends it. */ -}}
 {{- define "model-endpoint.engine.kvTransferConfig" -}}
 {{- toJson (dict
       "kv_connector" "LMCacheMPConnector"
@@ -88,6 +90,8 @@
       "kv_connector_extra_config" (dict
         "lmcache.mp.host" "tcp://127.0.0.1"
         "lmcache.mp.port" 6100
+        "lmcache.mp.heartbeat_interval" 2
+        "lmcache.mp.mq_timeout" 10
         "lmcache.mp.mp_transfer_mode" "engine_driven")) -}}
 {{- end -}}
 

@@ -37,6 +37,14 @@
   value: {{ int64 .spec.engine.cpu.kvCacheSpaceGiB | quote }}
 - name: VLLM_CPU_OMP_THREADS_BIND
   value: {{ include "tkc.scalar" .spec.engine.cpu.ompThreadsBind | quote }}
+{{-   if and (eq (include "tkc.scalar" .spec.engine.cpu.ompThreadsBind) "nobind") (not (hasKey .spec.engine.env "OMP_NUM_THREADS")) }}
+# Else one thread per core of the node, however many the container may use.
+- name: OMP_NUM_THREADS
+  valueFrom:
+    resourceFieldRef:
+      containerName: vllm
+      resource: limits.cpu
+{{-   end }}
 {{- end }}
 {{- range $name, $value := .spec.engine.env }}
 - name: {{ $name }}
