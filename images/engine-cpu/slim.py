@@ -18,13 +18,15 @@ KEEP_BELOW = 1 << 20
 def remove(venv: Path, patterns: list[str]) -> int:
     """Remove all that fits the glob patterns; returns the bytes freed.
 
+    A pattern that begins with `?` is for files that only one build of a package has.
+
     Raises:
-        ValueError: patterns that fit nothing (a list that has gone stale).
+        ValueError: other patterns that fit nothing (a list that has gone stale).
     """
     freed, unused = 0, []
     for pattern in patterns:
-        found = list(venv.glob(pattern))
-        if not found:
+        found = list(venv.glob(pattern.removeprefix("?")))
+        if not found and not pattern.startswith("?"):
             unused.append(pattern)
         for path in found:
             freed += _size(path)

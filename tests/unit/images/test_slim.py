@@ -50,3 +50,9 @@ def test_a_pattern_that_fits_nothing_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"lib/\*\.zip"):
         slim.remove(tmp_path, ["lib/*.zip", "lib/*.txt"])
     assert not list((tmp_path / "lib").iterdir())
+
+
+def test_a_pattern_of_one_build_alone_may_fit_nothing(tmp_path: Path) -> None:
+    (tmp_path / "here").write_text("12345")
+    assert slim.remove(tmp_path, ["?gone", "?here"]) == 5
+    assert not (tmp_path / "here").exists()
