@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from pathlib import Path
 
 from . import demo, progress
 from .machine_lock import machine_lock
@@ -27,9 +28,11 @@ def main() -> int:
     parser.add_argument(
         "--context", default=os.environ.get("CONTEXT", ""), help="kubeconfig context, for --provider existing"
     )
+    parser.add_argument("--values", default=os.environ.get("VALUES", ""), help="values file of the release, for up")
     arguments = parser.parse_args()
     try:
-        return _run(arguments.verb, arguments.provider, arguments.context)
+        values = _values_file(arguments.values)
+        return _run(arguments.verb, arguments.provider, arguments.context, values)
     except Problem as problem:
         print(f"\nerror: {problem}", file=sys.stderr)
     except KeyboardInterrupt:
@@ -37,7 +40,20 @@ def main() -> int:
     return 1
 
 
-def _run(verb: str, provider_name: str, context: str) -> int:
+def _values_file(name: str) -> Path | None:
+    """The user's values file, if one is named.
+
+    Raises:
+        Problem: there is no such file.
+    """
+    if not name:
+        return None
+    if not Path(name).is_file():
+        raise Problem(f"VALUES={name!r} is no file", "name a values file, such as values/local.yaml")
+    return Path(name)
+
+
+def _run(verb: str, provider_name: str, context: str, values: Path | None) -> int:
     if verb != "status":
         _need_root(verb, provider_name)
     where = provider(provider_name, context)
@@ -45,11 +61,11 @@ def _run(verb: str, provider_name: str, context: str) -> int:
         return demo.status(where)
     with machine_lock(f"make {verb}"):
         if verb == "up":
-            demo.up(where)
+            demo.up(where, values)
         elif verb == "down":
             demo.down(where)
             where.down()
-            print(f"cluster {CLUSTER} is gone; caches stay")
+            print(f"cluster {CLUSTER} is gone; caches stay" if where.local_images else "the release is gone")
         elif verb == "cluster":
             demo.cluster(where)
         else:

@@ -49,14 +49,28 @@ def image_values(references: dict[str, images.ImageRef]) -> list[Path]:
     return [path]
 
 
-def up(where: Provider) -> None:
+def up(where: Provider, values: Path | None = None) -> None:
+    """Cluster, release, `helm test`, table.
+
+    Args:
+        values: values file of the release; `values/local.yaml` on the kind cluster, whose volumes and images it names.
+
+    Raises:
+        Problem: no values for a cluster of the user's own, or a step failed.
+    """
+    if not values and not where.local_images:
+        raise Problem(
+            "no values file for this cluster: values/local.yaml names volumes and images of the kind cluster",
+            "VALUES=<file> make up PROVIDER=existing CONTEXT=<name>",
+        )
+    values = values or VALUES
     references = cluster(where)
     volumes.ensure_namespace(where.kubeconfig, NAMESPACE)
     if where.local_images:
         volumes.ensure_models_claim(where.kubeconfig, NAMESPACE)
-    release = Helm(where.kubeconfig, NAMESPACE, RELEASE, [VALUES, *image_values(references)])
+    release = Helm(where.kubeconfig, NAMESPACE, RELEASE, [values, *image_values(references)])
     with (
-        phase("helm upgrade --install", f"{RELEASE} in namespace {NAMESPACE}, -f {VALUES.relative_to(REPO)}"),
+        phase("helm upgrade --install", f"{RELEASE} in namespace {NAMESPACE}, -f {values}"),
         watching(where.kubeconfig, NAMESPACE),
     ):
         done = release.upgrade(wait_s=900)
@@ -78,9 +92,10 @@ def down(where: Provider) -> None:
     """Remove what `up` installed into a cluster that is not ours; a kind cluster goes as a whole."""
     if where.local_images:
         return
-    say(f"uninstalling {RELEASE} and namespace {NAMESPACE}")
-    Helm(where.kubeconfig, NAMESPACE, RELEASE).uninstall()
-    volumes.remove_namespace(where.kubeconfig, NAMESPACE)
+    say(f"uninstalling {RELEASE}; namespace {NAMESPACE} stays")
+    done = Helm(where.kubeconfig, NAMESPACE, RELEASE).uninstall()
+    if not done.ok:
+        raise Problem(f"helm could not uninstall {RELEASE}: {done.text[-800:]}", "see the message")
 
 
 def status(where: Provider) -> int:

@@ -62,8 +62,13 @@ def table(where: Provider, release: Helm) -> str:
             )
         console.print(grid)
     text = out.getvalue()
-    if where.url() and result["models"]:
-        text += f"\nURL: {where.url()}\n{curl(where.url(), served_name(release, result['models'][0]['model']))}\n"
+    for model in result["models"][:1]:
+        name = served_name(release, model["model"])
+        if where.url():
+            text += f"\nURL: {where.url()}\n{curl(where.url(), name)}\n"
+        else:
+            service = f"svc/{release.release}-{model['model']}"
+            text += f"\nkubectl -n {release.namespace} port-forward {service} 8080:80 &\n{curl('http://127.0.0.1:8080', name)}\n"
     return text
 
 

@@ -39,13 +39,14 @@ RESULT = {
 
 def test_rows_speed_up_and_notes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(report, "measured", lambda *_: RESULT)
+    monkeypatch.setattr(report, "served_name", lambda *_: "m")
     where = Existing.__new__(Existing)
     text = report.table(where, Helm(tmp_path, "ns", "r"))
     lines = {line.strip()[:2]: " ".join(line.split()) for line in text.splitlines()}
     assert lines["L2"] == "L2, the other Pod 900 10.0x 0 0 1792 pod-l2 on n"
     assert lines["L0"] == "L0, same Pod 450 20.0x 1792 0 0 pod-l0 on n"
     assert "no dev mode" in lines["L1"]
-    assert "curl" not in text  # a cluster of the user's own has no local URL
+    assert "kubectl -n ns port-forward svc/r-m 8080:80" in text  # a cluster of the user's own has no local URL
 
 
 def test_curl_line_survives_the_shell() -> None:
