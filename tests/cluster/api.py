@@ -15,6 +15,8 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from local_cluster import kube
+from tiered_kv_cache.pods import Pod
+from tiered_kv_cache.portforward import PortForward, kubernetes_dial
 
 PodTemplate = dict[str, Any]
 
@@ -86,9 +88,18 @@ class Api:
         return dict(self.request("POST", url, json=body).json())
 
     def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
-        """GET a Pod's port through the API server's proxy."""
+        """GET a Pod's port from inside its network namespace, where no NetworkPolicy stands in the way."""
+        forward = PortForward(kubernetes_dial(self.core))
+        try:
+            url = forward.url(Pod.parse(self.client.sanitize_for_serialization(pod)), port)
+            return httpx.get(url + path, timeout=30).raise_for_status().text
+        finally:
+            forward.close()
+
+    def proxy(self, pod: client.V1Pod, port: int, path: str) -> httpx.Response:
+        """GET a Pod's port from the API server's address, as any stranger on the Pod network would."""
         url = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{port}/proxy{path}"
-        return self.request("GET", url).text
+        return self.request("GET", url)
 
     def engine_template(self, namespace: str, release: str) -> PodTemplate:
         """The engine Deployment's Pod template as plain JSON."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import httpx
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from local_cluster.helm import Helm
@@ -35,3 +37,13 @@ def test_round_robin_reaches_both_pods(release: Helm, api: Api) -> None:
     share = {pod: count - before[pod] for pod, count in _answered(api, release).items()}
     assert sum(share.values()) == REQUESTS
     assert min(share.values()) >= REQUESTS / 2 - 1, share
+
+
+@pytest.mark.parametrize("port", [8000, 8180])
+def test_strangers_reach_no_engine(release: Helm, api: Api, port: int) -> None:
+    """The engine's port has no authentication and LMCache's clears the cache: only router and verify may call them."""
+    for pod in api.engine_pods(release.namespace, release.release):
+        path = "/health" if port == 8000 else "/healthcheck"
+        assert api.pod_text(pod, port, path) is not None
+        with pytest.raises(httpx.HTTPStatusError, match="error trying to reach service"):
+            api.proxy(pod, port, path)
