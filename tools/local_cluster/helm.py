@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,13 @@ class Result:
     """Exit status and output of one helm call."""
 
     ok: bool
-    text: str
+    out: str
+    errors: str
+
+    @property
+    def text(self) -> str:
+        """Both streams, for people."""
+        return (self.out + self.errors).strip()
 
 
 @dataclass(frozen=True)
@@ -36,13 +43,13 @@ class Helm:
     values: Sequence[Path] = field(default_factory=tuple)
 
     def call(self, *arguments: str, timeout_s: float = 900) -> Result:
-        """Run helm; the text is both of its output streams."""
+        """Run helm and wait for its end."""
         helm = gotools.ensure_cli("helm")
         command = [str(helm), "--kubeconfig", str(self.kubeconfig), "-n", self.namespace, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL, check=False
         )
-        return Result(done.returncode == 0, (done.stdout + done.stderr).strip())
+        return Result(done.returncode == 0, done.stdout, done.stderr)
 
     def upgrade(self, *arguments: str, wait_s: int = 600) -> Result:
         """Install or upgrade, and wait until everything is ready (`wait_s` 0: do not wait)."""
@@ -65,6 +72,22 @@ class Helm:
 
     def uninstall(self) -> Result:
         return self.call("uninstall", self.release, "--wait", "--timeout", "300s", "--ignore-not-found")
+
+    def state(self) -> str:
+        """helm's word for the release: `deployed`, `failed`, `pending-install` …; empty when there is none."""
+        status = self.call("status", self.release, "-o", "json")
+        return str(json.loads(status.out)["info"]["status"]) if status.ok else ""
+
+    def recover(self) -> str:
+        """Clear the way after a helm that was killed: it left the release pending, and helm refuses to touch such a one.
+
+        Returns:
+            the state that was found; the release is uninstalled when it was pending.
+        """
+        state = self.state()
+        if state.startswith("pending"):
+            self.uninstall()
+        return state
 
     def exists(self) -> bool:
         return self.call("status", self.release).ok

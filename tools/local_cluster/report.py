@@ -74,7 +74,7 @@ def table(where: Provider, release: Helm) -> str:
 
 def served_name(release: Helm, model: str) -> str:
     """The name under which clients ask for the model: the chart's value, or the map's key."""
-    values = json.loads(release.call("get", "values", release.release, "--all", "-o", "json").text)
+    values = json.loads(release.call("get", "values", release.release, "--all", "-o", "json").out)
     return str((values["models"].get(model) or {}).get("servedName") or model)
 
 

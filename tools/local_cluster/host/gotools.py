@@ -8,6 +8,7 @@ import re
 import shutil
 from pathlib import Path
 
+from .. import cache
 from ..problem import Problem
 from ..progress import phase
 from ..run import output, run
@@ -65,6 +66,8 @@ def ensure(programs: dict[str, str]) -> Path:
         Problem: no Go toolchain, no module proxy, or a build failed.
     """
     target = folder()
+    if target.exists():
+        cache.use(target)
     todo = {name: package for name, package in programs.items() if not (target / name).exists()}
     if not todo:
         return target

@@ -8,6 +8,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import cache
 from ..host import gotools
 from ..progress import phase
 from ..run import output, run
@@ -47,6 +48,7 @@ def build() -> NodeImage:
         f"localhost/tkc-node:{KUBERNETES_VERSION}-{key}", folder / "node.tar", folder / "components.tar", programs
     )
     if (folder / "done").exists():
+        cache.use(folder)
         return image
     with phase("node image", "root filesystem, kind's own files and the programs"):
         scratch = folder / "scratch"

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from .. import cache
 from ..problem import Problem
 from ..progress import phase
 from ..run import log_file, output, run
@@ -43,6 +44,8 @@ class Seed:
         Args:
             archives: image reference -> archive that holds it (an archive may hold more images).
         """
+        self.root.mkdir(parents=True, exist_ok=True)
+        cache.use(self.root)
         wanted = self.root / "wanted"
         key = "\n".join(sorted(archives))
         if wanted.exists() and wanted.read_text() == key:
