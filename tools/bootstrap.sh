@@ -5,6 +5,10 @@ set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/tiered-kv-cache
 say() { echo "$*" >&2; }
+if ! mkdir -p "$cache" 2>/dev/null || [ ! -w "$cache" ]; then
+  say "cannot write the cache folder $cache. fix: set XDG_CACHE_HOME to a folder of yours, or HOME if it is wrong"
+  exit 1
+fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do

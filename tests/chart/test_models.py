@@ -330,7 +330,7 @@ def test_tolerations_reach_every_pod(helm: Helm) -> None:
 def test_requests_end_before_the_kill(helm: Helm) -> None:
     pod = helm.template(model(terminationGracePeriodSeconds=300)).pod()
     vllm = container(pod, "vllm")
-    assert vllm["lifecycle"]["preStop"]["exec"]["command"] == ["sleep", "10"]
+    assert vllm["lifecycle"]["preStop"]["exec"]["command"] == ["sh", "-c", "touch /dev/shm/engine-ends; sleep 10"]
     assert flag(vllm["args"], "--shutdown-timeout") == "285"
     assert pod["spec"]["terminationGracePeriodSeconds"] == 300
 

@@ -9,7 +9,7 @@ import yaml
 
 from . import diagnostics, images, models, report, volumes
 from .helm import Helm
-from .host import checks
+from .host import checks, gotools
 from .problem import Problem
 from .progress import phase, say
 from .providers import Provider
@@ -102,12 +102,14 @@ def status(where: Provider) -> int:
     if not where.kubeconfig.exists():
         print("no cluster; `make up` makes one")
         return 1
+    print(f"export KUBECONFIG={where.kubeconfig}")
+    if (kubectl := gotools.folder() / "kubectl").exists():
+        print(f"kubectl: {kubectl}")
     release = Helm(where.kubeconfig, NAMESPACE, RELEASE)
-    print(
-        release.call("status", RELEASE).text
-        if release.exists()
-        else "a cluster, but no demo in it; `make up` installs it"
-    )
+    if not release.exists():
+        print("no demo in the cluster; `make up` installs it")
+        return 1
+    print(report.table(where, release))
     return 0
 
 

@@ -73,7 +73,8 @@ def ensure(programs: dict[str, str]) -> Path:
         return target
     go = toolchain()
     target.mkdir(parents=True, exist_ok=True)
-    with phase(f"go build {' '.join(todo)}", "from Go modules pinned by tools/go/go.sum; slow only the first time"):
+    names = f"{len(todo)} programs" if len(todo) > 3 else " ".join(todo)
+    with phase(f"go build {names}", f"{' '.join(todo)}; modules pinned by tools/go/go.sum; slow only the first time"):
         for batch in _batches(todo):
             _build(go, batch, target)
     return target
@@ -128,6 +129,9 @@ def _build(go: str, batch: dict[str, str], target: Path) -> None:
     )  # fmt: skip
     for name, package in batch.items():
         (scratch / built_name(package)).rename(target / name)
+        if name == "kube":
+            (target / "kubectl").unlink(missing_ok=True)
+            (target / "kubectl").symlink_to("kube")
     shutil.rmtree(scratch)
 
 

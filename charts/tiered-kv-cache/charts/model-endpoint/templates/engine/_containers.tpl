@@ -51,13 +51,15 @@ livenessProbe:
 lifecycle:
   preStop:
     exec:
-      # Outlives the engine: requests in flight still use it. Ends as soon as the engine closes its port.
+      # When the Pod ends, outlives the engine: requests in flight still use it. When only this container is restarted
+      # (a failed liveness probe), the engine has left no mark and nothing waits.
       command:
         - python3
         - -c
         - |
-          import socket, time
-          while socket.socket().connect_ex(("127.0.0.1", 8000)) == 0:
+          import pathlib, socket, time
+          time.sleep(2)
+          while pathlib.Path("/dev/shm/engine-ends").exists() and socket.socket().connect_ex(("127.0.0.1", 8000)) == 0:
               time.sleep(1)
 resources:
   {{- include "tkc.resources" .spec.resources.lmcache | nindent 2 }}
@@ -99,7 +101,7 @@ livenessProbe:
 lifecycle:
   preStop:
     exec:
-      command: [sleep, {{ include "model-endpoint.engine.preStopSeconds" . | quote }}]
+      command: [sh, -c, {{ printf "touch /dev/shm/engine-ends; sleep %s" (include "model-endpoint.engine.preStopSeconds" .) | quote }}]
 resources:
   {{- include "tkc.resources" .spec.resources.engine | nindent 2 }}
 securityContext:
