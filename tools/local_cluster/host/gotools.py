@@ -81,18 +81,26 @@ def ensure(programs: dict[str, str]) -> Path:
 
 
 def ensure_cli(name: str) -> Path:
-    """One command line tool: from PATH when its version fits, else built.
+    """One command line tool: from PATH when its version fits, else built."""
+    found = _in_path(name)
+    return Path(found) if found else ensure({name: CLI[name]}) / name
+
+
+def missing_cli(*names: str) -> dict[str, str]:
+    """Those command line tools that must be built, as `ensure` takes them."""
+    return {name: CLI[name] for name in names if not _in_path(name)}
+
+
+def _in_path(name: str) -> str:
+    """The program in PATH when its version fits, else an empty string.
 
     helm 3.14 or newer renders the same as 4.x; kind must be the version whose node files we build from.
     """
     found = shutil.which(name)
-    if found:
-        version = output(
-            [found, "version", "--short"] if name.startswith("helm") else [found, "version"], check=False, timeout_s=15
-        )
-        if fits(name, version):
-            return Path(found)
-    return ensure({name: CLI[name]}) / name
+    if not found:
+        return ""
+    command = [found, "version", "--short"] if name.startswith("helm") else [found, "version"]
+    return found if fits(name, output(command, check=False, timeout_s=15)) else ""
 
 
 def fits(name: str, version: str) -> bool:

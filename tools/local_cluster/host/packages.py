@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,6 +22,10 @@ ROOTFS = {"mmdebstrap": "mmdebstrap"}
 """What makes a Debian root filesystem where no image registry can be reached."""
 
 
+_apt = threading.Lock()
+"""Images and nodes are prepared side by side, and apt-get runs once at a time."""
+
+
 def missing(wanted: Mapping[str, str]) -> list[str]:
     return [package for package, program in wanted.items() if not (shutil.which(program) or Path(program).exists())]
 
@@ -31,7 +36,11 @@ def ensure(wanted: Mapping[str, str], why: str) -> None:
     Raises:
         Problem: not Debian or Ubuntu, not root, or apt failed.
     """
-    packages = missing(wanted)
+    with _apt:
+        _install(missing(wanted), wanted, why)
+
+
+def _install(packages: list[str], wanted: Mapping[str, str], why: str) -> None:
     if not packages:
         return
     if not shutil.which("apt-get"):

@@ -68,10 +68,9 @@ def build() -> NodeImage:
 
 
 def _module(path: str) -> Path:
-    """Folder of a Go module of tools/go in the module cache."""
-    return Path(
-        output([gotools.toolchain(), "-C", gotools.MODULE, "list", "-mod=mod", "-m", "-f", "{{.Dir}}", path]).strip()
-    )
+    """Folder of a Go module of tools/go in the module cache; downloads it where no build has needed it yet."""
+    found = output([gotools.toolchain(), "-C", gotools.MODULE, "mod", "download", "-json", path], timeout_s=300)
+    return Path(json.loads(found)["Dir"])
 
 
 def _folder(root: Path, place: str, programs: dict[str, Path]) -> Path:

@@ -63,10 +63,12 @@ class Kind:
 
     def prepare(self) -> None:
         """Build what a new cluster needs, apart from the images of our own Pods."""
+        tools = gotools.missing_cli("kind", "helm")
         if self._own_image and not self._alive():
+            gotools.ensure({**gotools.NODE, **tools})
             node_image.build()
-        gotools.ensure_cli("kind")
-        gotools.ensure_cli("helm")
+        else:
+            gotools.ensure(tools)
 
     def down(self) -> None:
         """Remove the cluster and its state; also when everything it had started was killed."""
