@@ -69,7 +69,7 @@ def test_lmcache_is_down(release: Helm, api: Api, image_values: list[Path]) -> N
     # The hooks image knows no LMCache: the container restarts with it and ends at once, again and again.
     image = {"name": "lmcache", "image": f"localhost/tiered-kv-cache/hooks:{hooks}"}
     api.core.patch_namespaced_pod(victim, release.namespace, {"spec": {"containers": [image]}})
-    wait_for("LMCache down", lambda: _restarts(api, release, victim) > 0, 90)
+    wait_for("LMCache down", lambda: _restarts(api, release, victim) > 0, 150)
     try:
         done = release.test()
     finally:
