@@ -9,12 +9,12 @@ import yaml
 
 from . import diagnostics, images, models, report, volumes
 from .helm import Helm
-from .host import checks, gotools
+from .host import gotools
 from .problem import Problem
 from .progress import phase, say
 from .providers import Provider
 from .providers.kind import Kind
-from .settings import MIN_FREE_DISK_GB, NAMESPACE, PLACES, RELEASE, REPO
+from .settings import NAMESPACE, PLACES, RELEASE, REPO
 from .watch import watching
 
 VALUES = REPO / "values" / "local.yaml"
@@ -24,8 +24,8 @@ def cluster(where: Provider) -> dict[str, images.ImageRef]:
     """A running cluster that holds our images and model folders; returns the images by name."""
     if not where.local_images:
         return {}
-    checks.check_machine({}, min_disk_gb=2 if PLACES.state.exists() else MIN_FREE_DISK_GB)
     assert isinstance(where, Kind)
+    where.check()
     engine = where.engine
     # Side by side: the compiler needs the cores while the images wait for downloads and the disk.
     with ThreadPoolExecutor(2) as pool:

@@ -26,3 +26,17 @@ def test_all_faults_together() -> None:
 
 def test_nothing_is_said_when_all_is_there() -> None:
     checks.check_machine({}, min_disk_gb=0, min_memory_gb=0)
+
+
+@pytest.mark.parametrize("text", ["abc", "80", "70000", "-1"])
+def test_a_port_that_is_none(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TKC_URL_PORT", text)
+    with pytest.raises(Problem, match="TKC_URL_PORT"):
+        checks.port("TKC_URL_PORT", 8080)
+
+
+def test_a_port_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TKC_URL_PORT", "8081")
+    assert checks.port("TKC_URL_PORT", 8080) == 8081
+    monkeypatch.setenv("TKC_URL_PORT", "")
+    assert checks.port("TKC_URL_PORT", 8080) == 8080

@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from ..problem import Problem
-from ..settings import MIN_FREE_DISK_GB, MIN_MEMORY_GB, PLACES
+from ..settings import MIN_MEMORY_GB, PLACES
 
 
 def free_disk_gb(path: Path) -> float:
@@ -27,6 +27,20 @@ def memory_gb() -> float:
     return total / 1e9
 
 
+def port(variable: str, default: int) -> int:
+    """A port from the environment.
+
+    Raises:
+        Problem: the variable holds no port number.
+    """
+    text = os.environ.get(variable) or str(default)
+    if not (text.isdigit() and 1024 <= int(text) <= 65535):
+        raise Problem(
+            f"{variable}={text!r} is no port number", f"{variable}=<1024 to 65535>, or leave it out for {default}"
+        )
+    return int(text)
+
+
 def port_is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -37,9 +51,7 @@ def port_is_free(port: int) -> bool:
     return True
 
 
-def check_machine(
-    ports: dict[int, str], *, min_disk_gb: float = MIN_FREE_DISK_GB, min_memory_gb: float = MIN_MEMORY_GB
-) -> None:
+def check_machine(ports: dict[int, str], *, min_disk_gb: float, min_memory_gb: float = MIN_MEMORY_GB) -> None:
     """Refuse a machine that cannot hold the cluster.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -18,7 +17,17 @@ from ..node.store import Seed
 from ..problem import Problem
 from ..progress import phase, say
 from ..run import output, run
-from ..settings import API_PORT, CLUSTER, NODE_PORT, NODE_SHARED, NODES, PLACES, URL_PORT
+from ..settings import (
+    API_PORT,
+    CLUSTER,
+    MIN_FREE_DISK_GB,
+    MIN_FREE_DISK_WARM_GB,
+    NODE_PORT,
+    NODE_SHARED,
+    NODES,
+    PLACES,
+    URL_PORT,
+)
 from . import dns, kind_config
 from .health import wait_ready
 
@@ -37,8 +46,8 @@ class Kind:
 
     def __init__(self) -> None:
         self.kubeconfig = PLACES.kubeconfig
-        self.url_port = int(os.environ.get("TKC_URL_PORT", URL_PORT))
-        self.api_port = int(os.environ.get("TKC_API_PORT", API_PORT))
+        self.url_port = checks.port("TKC_URL_PORT", URL_PORT)
+        self.api_port = checks.port("TKC_API_PORT", API_PORT)
         self._engine: engine.Engine | None = None
 
     @property
@@ -60,6 +69,19 @@ class Kind:
         else:
             self._create(archives)
         self._load(archives)
+
+    def check(self) -> None:
+        """Refuse a machine that cannot hold the cluster, before anything is built."""
+        if (PLACES.state / "cluster.json").exists():
+            return  # `up` finds out whether it still runs
+        forwarder.stop()
+        self._check_machine()
+
+    def _check_machine(self) -> None:
+        # A filled cache is most of what a cluster needs.
+        disk = MIN_FREE_DISK_WARM_GB if (PLACES.cache / "node-store").exists() else MIN_FREE_DISK_GB
+        ports = {self.api_port: "TKC_API_PORT", self.url_port: "TKC_URL_PORT"}
+        checks.check_machine(ports, min_disk_gb=disk)
 
     def prepare(self) -> None:
         """Build what a new cluster needs, apart from the images of our own Pods."""
@@ -145,7 +167,7 @@ class Kind:
 
     def _create(self, archives: dict[str, Path]) -> None:
         self.down()
-        checks.check_machine({self.api_port: "TKC_API_PORT", self.url_port: "TKC_URL_PORT"})
+        self._check_machine()
         Path("/lib/modules").mkdir(exist_ok=True)  # kind mounts it into the nodes; a kernel without modules has none
         for directory in (PLACES.state / "shared" / "l2", PLACES.models, PLACES.images):
             directory.mkdir(parents=True, exist_ok=True)
