@@ -95,6 +95,8 @@ def remove_everything() -> None:
             break
         output(podman("rm", "-f", "-v", "-t", "0", "-a"), env=env, check=False, timeout_s=120)
     output(podman("volume", "prune", "-f"), env=env, check=False)
+    # Builds that were killed leave working containers of gigabytes, which podman's own list does not show.
+    output(["buildah", "rm", "-a"], env=env, check=False)
     output(podman("network", "rm", "-f", NETWORK), env=env, check=False)
     _remove_dns_leftovers()
     _remove_control_groups()

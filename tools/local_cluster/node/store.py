@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -87,6 +88,7 @@ class Seed:
     def _containerd(self) -> Iterator[list[str]]:
         """Run a private containerd on the seed and yield the ctr command words."""
         run_dir = self.root / "run"
+        self._end_stale(run_dir)
         shutil.rmtree(run_dir, ignore_errors=True)
         run_dir.mkdir(parents=True)
         config = run_dir / "config.toml"
@@ -101,6 +103,7 @@ class Seed:
                 [self.programs / "containerd", "-c", config], stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 env={**os.environ, "PATH": f"{self.programs}:{os.environ.get('PATH', '')}"},
             )  # fmt: skip
+        (run_dir / "pid").write_text(str(daemon.pid))
         try:
             deadline = time.monotonic() + 30
             while not output([*ctr, "version"], check=False):
@@ -119,3 +122,15 @@ class Seed:
             except subprocess.TimeoutExpired:
                 daemon.kill()
                 daemon.wait()
+
+    def _end_stale(self, run_dir: Path) -> None:
+        """End a containerd that a killed run left behind: it holds the databases' locks."""
+        try:
+            pid = int((run_dir / "pid").read_text())
+            ours = str(run_dir).encode() in Path(f"/proc/{pid}/cmdline").read_bytes()
+        except (FileNotFoundError, ValueError, ProcessLookupError):
+            return
+        if ours:
+            os.kill(pid, signal.SIGKILL)
+            while Path(f"/proc/{pid}").exists() and b"Z" not in Path(f"/proc/{pid}/stat").read_bytes().split()[2]:
+                time.sleep(0.05)
