@@ -132,5 +132,13 @@ class Seed:
             return
         if ours:
             os.kill(pid, signal.SIGKILL)
-            while Path(f"/proc/{pid}").exists() and b"Z" not in Path(f"/proc/{pid}/stat").read_bytes().split()[2]:
+            while _alive(pid):
                 time.sleep(0.05)
+
+
+def _alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and waits for its parent does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_bytes().rsplit(b")", 1)[1].split()[0] != b"Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
