@@ -43,3 +43,23 @@ def test_l2_claim_of_one_node_is_refused(helm: Helm, mode: str) -> None:
 def test_without_the_account_nothing_is_concluded(helm: Helm) -> None:
     with serve({}) as url:
         assert helm.template(extra=_options(url)).text == helm.template().text
+
+
+DELETED: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+
+
+def test_a_claim_that_is_being_deleted_is_refused(helm: Helm) -> None:
+    claim = {"persistentvolumeclaims/tiered-kv-cache/kv": {"metadata": {"name": "kv", **DELETED}}}
+    with serve({**ACCOUNT, **claim, **MODELS}) as url:
+        message = helm.refusal(extra=_options(url))
+    assert 'l2.volume.claimName: "kv"' in message
+    assert "the claim is being deleted" in message
+
+
+def test_the_claim_of_an_earlier_release_must_be_gone(helm: Helm) -> None:
+    values = {"l2": {"volume": {"type": "hostPath", "claimName": "", "hostPath": {"path": "/shared"}}}}
+    claim = {"persistentvolumeclaims/tiered-kv-cache/demo-l2": {"metadata": {"name": "demo-l2", **DELETED}}}
+    with serve({**ACCOUNT, **claim, **MODELS}) as url:
+        message = helm.refusal(values, extra=_options(url))
+    assert "claim demo-l2 of an earlier release is still being deleted" in message
+    assert "kubectl wait --for=delete pvc/demo-l2 -n tiered-kv-cache" in message

@@ -29,7 +29,7 @@ CASES: dict[str, tuple[Json, list[str]]] = {
     "L0 and L1 beyond the engine's limit": (
         model(resources={"engine": {"requests": {"memory": "1Gi"}, "limits": {"memory": "3Gi"}}}),
         [
-            "defaults.engine.cpu.kvCacheSpaceGiB: 1",
+            'models.tiny.resources.engine.limits.memory: "3Gi"',
             "L0 (engine.cpu.kvCacheSpaceGiB) 1Gi + L1 pages it writes (cache.l1.memory) 1Gi + rest of /dev/shm 0.25Gi + "
             "vLLM without weights 1.5Gi = 3.75Gi, more than resources.engine.limits.memory: 3Gi",
             "set models.tiny.resources.engine.limits.memory to 3840Mi or more plus the weights",

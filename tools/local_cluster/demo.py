@@ -10,6 +10,7 @@ import yaml
 from . import diagnostics, images, models, report, volumes
 from .helm import Helm
 from .host import gotools
+from .machine_lock import holder
 from .problem import Problem
 from .progress import phase, say
 from .providers import Provider
@@ -99,12 +100,18 @@ def down(where: Provider) -> None:
 
 
 def status(where: Provider) -> int:
+    if busy := holder():
+        print(f"a run is going on: {busy}")
+        return 1
     if not where.kubeconfig.exists():
         print("no cluster; `make up` makes one")
         return 1
     print(f"export KUBECONFIG={where.kubeconfig}")
+    print(f"helm: {gotools.ensure_cli('helm')}")
     if (kubectl := gotools.folder() / "kubectl").exists():
         print(f"kubectl: {kubectl}")
+    if where.local_images:
+        print(f"tags of the images in the nodes, for releases of your own: -f {PLACES.state / 'images.yaml'}")
     release = Helm(where.kubeconfig, NAMESPACE, RELEASE)
     if not release.exists():
         print("no demo in the cluster; `make up` installs it")

@@ -1,4 +1,4 @@
-"""One run at a time: the cluster, its caches and its ports belong to the machine, not to a clone."""
+"""One run at a time: a cluster, its caches and its ports belong to the cache folder, not to a clone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .settings import PLACES, REPO
 
 @contextlib.contextmanager
 def machine_lock(purpose: str) -> Iterator[None]:
-    """Hold the machine's lock. The kernel drops it when the holder dies, however it dies.
+    """Hold the cache folder's lock. The kernel drops it when the holder dies, however it dies.
 
     Raises:
         Problem: another run holds it; says which clone, what for and since when.
@@ -36,3 +36,15 @@ def machine_lock(purpose: str) -> Iterator[None]:
         # Children must not inherit it: a forwarder that outlives this run would keep the lock.
         os.set_inheritable(handle.fileno(), False)
         yield
+
+
+def holder() -> str:
+    """Who holds the lock now, for people; empty when nobody does."""
+    if not PLACES.lock.exists():
+        return ""
+    with PLACES.lock.open() as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return handle.read().strip() or "unknown"
+    return ""

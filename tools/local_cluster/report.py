@@ -6,6 +6,7 @@ import io
 import json
 from typing import Any, Literal
 
+from kubernetes.client.exceptions import ApiException
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -31,8 +32,15 @@ def measured(where: Provider, release: Helm) -> dict[str, Any]:
         Problem: the Pod is gone or left no message.
     """
     name = f"{release.release}-verify"
-    status = kube.core(where.kubeconfig).read_namespaced_pod(name, release.namespace).status
-    message = next((s.state.terminated.message for s in status.container_statuses or [] if s.state.terminated), None)
+    try:
+        status = kube.core(where.kubeconfig).read_namespaced_pod(name, release.namespace).status
+    except ApiException as error:
+        if error.status != 404:
+            raise
+        states: list[Any] = []
+    else:
+        states = status.container_statuses or []
+    message = next((state.state.terminated.message for state in states if state.state.terminated), None)
     if not message:
         raise Problem(
             f"Pod {name} left no result", f"`helm test {release.release} -n {release.namespace} --logs` runs it again"
@@ -61,14 +69,14 @@ def table(where: Provider, release: Helm) -> str:
                 f"{row.get('pod') or ''} on {row.get('node') or ''}",
             )
         console.print(grid)
-    text = out.getvalue()
+    text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
     for model in result["models"][:1]:
         name = served_name(release, model["model"])
         if where.url():
             text += f"\nURL: {where.url()}\n{curl(where.url(), name)}\n"
         else:
             service = f"svc/{release.release}-{model['model']}"
-            text += f"\nkubectl -n {release.namespace} port-forward {service} 8080:80 &\n{curl('http://127.0.0.1:8080', name)}\n"
+            text += f"\nkubectl -n {release.namespace} port-forward {service} 18080:80 &\n{curl('http://127.0.0.1:18080', name)}\n"
     return text
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from local_cluster import demo
 from local_cluster.machine_lock import machine_lock
 from local_cluster.problem import Problem
-from local_cluster.progress import phase, table
+from local_cluster.progress import table
 from local_cluster.providers.kind import Kind
 
 from . import lint
@@ -33,10 +33,8 @@ def cluster() -> bool:
     with machine_lock("make cluster"):
         kind = Kind()
         demo.image_values(demo.cluster(kind))
-        with phase("cluster tests"):
-            passed = pytest("-v", "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig))()
-    print(table())
-    return passed
+        print(table(), flush=True)
+        return pytest("-v", "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig))()
 
 
 PARTS: dict[str, Part] = {

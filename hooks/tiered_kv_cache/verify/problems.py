@@ -107,6 +107,8 @@ class _Look:
             yield Problem(Finding(what, fix), hopeless=True, short=reason)
         elif reason in CONFIG_REASONS:
             fix = f"see kubectl -n {pod.namespace} describe pod {pod.name}"
+            if "subPath" in message:
+                fix = f"correct models.{model.name}.source.claim.subPath: the claim has no such folder, and it is mounted read-only"
             yield Problem(Finding(f"{who}: {reason}: {message}", fix), hopeless=True, short=reason)
         elif not status.get("ready") and last.get("exitCode") not in (None, 0):
             yield self._ended(status, last, who)

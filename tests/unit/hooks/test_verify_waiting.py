@@ -59,6 +59,12 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
     ),
     (
         "vllm",
+        {"waiting": {"reason": "CreateContainerConfigError", "message": "failed to create subPath directory"}},
+        {},
+        ["failed to create subPath directory", "correct models.tiny.source.claim.subPath"],
+    ),
+    (
+        "vllm",
         {"waiting": {"reason": "ContainerCreating"}},
         {},
         ["Pod pod-b is not Ready: vllm waiting ContainerCreating"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -36,8 +37,10 @@ def test_second_run_is_refused_and_a_killed_holder_frees_the_lock() -> None:
         assert holder.stdout.readline() == b"held\n"
         with pytest.raises(Problem, match=rf"`make up` in .*, pid {holder.pid}"), module.machine_lock("make test"):
             pass
+        assert f"pid {holder.pid}" in module.holder()
     finally:
         holder.kill()
         holder.wait()
+    assert module.holder() == ""
     with module.machine_lock("make test"):
-        pass
+        assert f"pid {os.getpid()}" in module.holder()

@@ -46,7 +46,7 @@ def test_rows_speed_up_and_notes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert lines["L2"] == "L2, the other Pod 900 10.0x 0 0 1792 pod-l2 on n"
     assert lines["L0"] == "L0, same Pod 450 20.0x 1792 0 0 pod-l0 on n"
     assert "no dev mode" in lines["L1"]
-    assert "kubectl -n ns port-forward svc/r-m 8080:80" in text  # a cluster of the user's own has no local URL
+    assert "kubectl -n ns port-forward svc/r-m 18080:80" in text  # a cluster of the user's own has no local URL
 
 
 def test_curl_line_survives_the_shell() -> None:

@@ -9,6 +9,12 @@
 {{-     with index $volume "claimName" -}}
 {{-       include "tkc.validate.claim" (dict "root" $root "faults" $.faults "key" "l2.volume.claimName" "claim" . "mode" "ReadWriteMany") -}}
 {{-     end -}}
+{{-   else if and $root.tkc.models (index $l2 "enabled") (eq (index $volume "type" | default "") "hostPath") -}}
+{{-     $claim := include "tkc.l2.claimName" $root -}}
+{{-     if dig "metadata" "deletionTimestamp" "" (lookup "v1" "PersistentVolumeClaim" $root.Release.Namespace $claim) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" "l2.volume.type" "value" "hostPath" "why" (printf "claim %s of an earlier release is still being deleted, and would take the new Pods' volume with it" $claim)
+              "fix" (printf "wait for it, then run this again: kubectl wait --for=delete pvc/%s -n %s --timeout=180s" $claim $root.Release.Namespace)) -}}
+{{-     end -}}
 {{-   end -}}
 {{-   range $root.tkc.models -}}
 {{-     $result := dict -}}
@@ -27,6 +33,9 @@
 {{- if not $found -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "namespace %s has no PersistentVolumeClaim of this name" $namespace)
           "fix" (printf "create it first, or choose one of: kubectl get pvc -n %s" $namespace)) -}}
+{{- else if dig "metadata" "deletionTimestamp" "" $found -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" "the claim is being deleted; new Pods could not use it"
+          "fix" (printf "choose one that stays: kubectl get pvc -n %s" $namespace)) -}}
 {{- else if and .mode (not (has .mode (dig "spec" "accessModes" list $found))) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "the claim's access modes are %s; Pods on several nodes write to it" (dig "spec" "accessModes" list $found | join ", "))
           "fix" (printf "use a claim with access mode %s" .mode)) -}}

@@ -173,7 +173,12 @@
 {{-     $terms = append $terms (printf "%s %s" (first .) (include "tkc.quantity.human" (last .))) -}}
 {{-   end -}}
 {{-   if gt $sum (include "tkc.quantity.bytes" $result.value | int64) -}}
-{{-     include "tkc.modelFault" (merge (dict "why" (printf "%s = %s, more than resources.%s.limits.memory: %s" (join " + " $terms) (include "tkc.quantity.human" $sum) .container (include "tkc.scalar" $result.value))
+{{- /* Named is what the user wrote: the limit, where the part is inherited and the limit is not. */ -}}
+{{-     $limit := printf "resources.%s.limits.memory" .container -}}
+{{-     $ownPart := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" .path "result" $ownPart) -}}
+{{-     $ownLimit := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" $limit "result" $ownLimit) -}}
+{{-     $named := ternary $limit .path (and (hasKey $ownLimit "value") (not (hasKey $ownPart "value"))) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" $named "why" (printf "%s = %s, more than resources.%s.limits.memory: %s" (join " + " $terms) (include "tkc.quantity.human" $sum) .container (include "tkc.scalar" $result.value))
             "fix" (printf "set models.%s.resources.%s.limits.memory to %dMi or more%s, or lower %s" .model.name .container (div (add $sum 1048575) 1048576) (ternary " plus the weights" "" (eq .container "engine")) .path)) .) -}}
 {{-   end -}}
 {{- end -}}{{- end -}}
