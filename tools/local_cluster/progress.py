@@ -6,7 +6,7 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 _started = time.monotonic()
 _times: list[tuple[str, float]] = []
@@ -23,21 +23,30 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def phase(name: str, why: str = "") -> Iterator[None]:
-    """Announce a phase, say every 20 s that it is still running, and keep its duration for `table()`."""
-    begin, done = time.monotonic(), threading.Event()
-    say(f"{name}" + (f": {why}" if why else ""))
+def every(seconds: float, action: Callable[[], None]) -> Iterator[None]:
+    """Call `action` beside the block, once every `seconds`, until the block ends."""
+    done = threading.Event()
 
-    def heartbeat() -> None:
-        while not done.wait(_HEARTBEAT_S):
-            say(f"  {name} … {time.monotonic() - begin:.0f} s")
+    def loop() -> None:
+        while not done.wait(seconds):
+            action()
 
-    beat = threading.Thread(target=heartbeat, daemon=True)
-    beat.start()
+    threading.Thread(target=loop, daemon=True).start()
     try:
         yield
     finally:
         done.set()
+
+
+@contextlib.contextmanager
+def phase(name: str, why: str = "") -> Iterator[None]:
+    """Announce a phase, say every 20 s that it is still running, and keep its duration for `table()`."""
+    begin = time.monotonic()
+    say(f"{name}" + (f": {why}" if why else ""))
+    try:
+        with every(_HEARTBEAT_S, lambda: say(f"  {name} … {time.monotonic() - begin:.0f} s")):
+            yield
+    finally:
         took = time.monotonic() - begin
         with _lock:
             _times.append((name, took))

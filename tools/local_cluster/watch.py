@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from kubernetes import client
 from kubernetes.client.exceptions import ApiException
 
 from . import kube
-from .progress import say
+from .progress import every, say
 
 _EVERY_S = 5.0
 
@@ -20,26 +19,19 @@ _EVERY_S = 5.0
 @contextlib.contextmanager
 def watching(kubeconfig: Path, namespace: str) -> Iterator[None]:
     """Print a line whenever a Pod's state changes, until the block ends."""
-    done = threading.Event()
+    seen: dict[str, str] = {}
+    core = kube.core(kubeconfig)
 
-    def loop() -> None:
-        seen: dict[str, str] = {}
-        core = kube.core(kubeconfig)
-        while not done.wait(_EVERY_S):
-            with contextlib.suppress(ApiException, urllib3.exceptions.HTTPError, OSError):
-                for pod in core.list_namespaced_pod(namespace, _request_timeout=5).items:
-                    state = describe(pod)
-                    if seen.get(pod.metadata.name) != state:
-                        seen[pod.metadata.name] = state
-                        say(f"  {pod.metadata.name}: {state}")
+    def look() -> None:
+        with contextlib.suppress(ApiException, urllib3.exceptions.HTTPError, OSError):
+            for pod in core.list_namespaced_pod(namespace, _request_timeout=5).items:
+                state = describe(pod)
+                if seen.get(pod.metadata.name) != state:
+                    seen[pod.metadata.name] = state
+                    say(f"  {pod.metadata.name}: {state}")
 
-    thread = threading.Thread(target=loop, daemon=True)
-    thread.start()
-    try:
+    with every(_EVERY_S, look):
         yield
-    finally:
-        done.set()
-        thread.join(_EVERY_S)
 
 
 def describe(pod: client.V1Pod) -> str:

@@ -22,7 +22,6 @@ CLI = {
     "helm3": "helm.sh/helm/v3/cmd/helm",
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",
     "helm-unittest": "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
-    "kube": "./kube",
 }
 NODE = {
     "kube": "./kube",
