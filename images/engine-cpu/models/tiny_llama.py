@@ -4,7 +4,10 @@ Weights and tokenizer come from fixed seeds, so two runs of one image write the 
 the same on every machine with the same kind of CPU. It has 6 layers x 2 KV heads x 64 wide: 6,144 bytes of KV a token
 in float32, 1.5 MiB a chunk of 256 tokens.
 
-usage: tiny_llama.py TARGET
+Another --seed gives another model of the same shape and with the same tokenizer: the same prompt has the same token ids
+in both, and other blocks. Two such models show whether anything is shared that must not be.
+
+usage: tiny_llama.py [--seed N] TARGET
 """
 
 from __future__ import annotations
@@ -33,8 +36,8 @@ def corpus() -> list[str]:
     return [" ".join(dice.choices(words, k=60)) for _ in range(3000)]
 
 
-def build(target: Path) -> None:
-    """Write tokenizer, config and weights (float16) into `target`."""
+def build(target: Path, seed: int) -> None:
+    """Write tokenizer, config and weights (float16, random by `seed`) into `target`."""
     import torch
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
@@ -57,7 +60,7 @@ def build(target: Path) -> None:
     tokenizer.chat_template = CHAT_TEMPLATE
     tokenizer.save_pretrained(target)
 
-    torch.manual_seed(SEED)
+    torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
         hidden_size=384,
@@ -79,9 +82,12 @@ def build(target: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="random 12.6M-parameter llama with its own tokenizer")
     parser.add_argument("target", type=Path, help="folder to make; its parent must be writable")
+    parser.add_argument("--seed", type=int, default=SEED, help="of the weights; the tokenizer is always the same")
     args = parser.parse_args()
     recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    made = publish(args.target, {"recipeSha256": recipe, "seed": SEED}, build)
+    made = publish(
+        args.target, {"recipeSha256": recipe, "seed": args.seed}, lambda folder: build(folder, args.seed)
+    )
     print(f"{args.target}: {'written' if made else 'already there'}", flush=True)
     return 0
 
