@@ -63,8 +63,8 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
     return tree
 
 
-# Maps whose keys are the user's.
-FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|matchLabels)$")
+# Maps whose keys are the user's, and Kubernetes' own structures.
+FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|matchLabels|affinity)$")
 
 
 CLOSED = [path for path in (".".join(map(str, place)) for place in _places(FULL)) if not FREE.search(path)]
@@ -88,8 +88,8 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown key for the library": ({"model-endpoint": {"replicas": 1}}, ["model-endpoint", "replicas"]),
     "unknown resource": (model(resources={"engine": {"limits": {"mem": "1Gi"}}}), ["limits", "mem"]),
     "platform of a later version": ({"platform": "hyperpod"}, ["platform"]),
-    "strategy of a later version": (model(routing={"strategy": "kvaware"}), ["strategy"]),
-    "source of a later version": (model(source={"huggingFace": {"id": "a/b"}}), ["huggingFace"]),
+    "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
+    "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "text for a number": (model(replicas="2"), ["replicas"]),
     "half a Pod": (model(replicas=1.5), ["replicas"]),
     "negative hash seed": (model(cache={"hashSeed": -1}), ["hashSeed"]),

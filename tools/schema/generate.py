@@ -53,6 +53,9 @@ def _expand(node: Node, place: str, faults: list[str]) -> None:
     for name, child in _children(node):
         _expand(child, f"{place}/{name}", faults)
     node.pop("x-default", None)
+    if node.pop("x-open", False):
+        # Kubernetes' own structures, handed on as given; the API server judges them.
+        node["additionalProperties"] = True
     if "type" not in node:
         faults.append(f"{place}: no type")
         return

@@ -2,7 +2,7 @@
          values   all values, nulls resolved
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
-                  servedName, path, l0, l1, l2, lmcache (booleans), l1Bytes, l2Config, fingerprint, l2Root
+                  servedName, path, l0, l1, l2, lmcache (booleans), mode, ranks, l1Bytes, l2Config, fingerprint, l2Root
        Every template file begins with this; whichever Helm renders first does the work and reports the faults.
        Context: root. */ -}}
 {{- define "tkc.prepare" -}}
@@ -16,12 +16,35 @@
 {{-     include "tkc.merge" (dict "into" $spec "from" ((index $values "defaults") | default dict)) -}}
 {{-     include "tkc.merge" (dict "into" $spec "from" (index $.Values.models $name)) -}}
 {{-     if index $spec "enabled" -}}
+{{-       include "tkc.optional" (dict "into" $spec "empty" (include "tkc.model.optional" $ | fromJson)) -}}
 {{-       $models = append $models (dict "root" $ "name" $name "spec" $spec "given" $given) -}}
 {{-     end -}}
 {{-   end -}}
 {{-   $_ := set .tkc "models" $models -}}
 {{-   include "tkc.validate" . -}}
 {{-   range $models -}}{{- include "tkc.model.derive" . -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What a model may leave out, or delete with null, with the value that means "nothing of it". JSON object. */ -}}
+{{- define "tkc.model.optional" -}}
+{{- toJson (dict
+      "servedName" "" "source" dict "nodeSelector" dict "tolerations" list "podAnnotations" dict "podLabels" dict "affinity" dict
+      "priorityClassName" "" "runtimeClassName" "" "instanceTypes" list "spread" dict
+      "autoscaling" (dict "enabled" false) "disruption" (dict "enabled" false)
+      "cache" (dict "eagerPrefetch" false) "routing" (dict "session" dict)
+      "engine" (dict "args" list "env" dict "shmSize" "" "acknowledge" dict)) -}}
+{{- end -}}
+
+{{- /* Puts "empty" where "into" has nothing, level by level, in place. Context: dict into, empty. */ -}}
+{{- define "tkc.optional" -}}
+{{- $into := .into -}}
+{{- range $key, $empty := .empty -}}
+{{-   if not (hasKey $into $key) -}}
+{{-     $_ := set $into $key $empty -}}
+{{-   else if and (kindIs "map" $empty) (kindIs "map" (index $into $key)) -}}
+{{-     include "tkc.optional" (dict "into" (index $into $key) "empty" $empty) -}}
+{{-   end -}}
 {{- end -}}
 {{- end -}}
 
@@ -34,6 +57,8 @@
 {{- $_ := set . "l1" $cache.l1.enabled -}}
 {{- $_ := set . "l2" (and $cache.l2.enabled .root.tkc.values.l2.enabled) -}}
 {{- $_ := set . "lmcache" (or .l1 .l2) -}}
+{{- $_ := set . "mode" (include "model-endpoint.engine.mode" .) -}}
+{{- $_ := set . "ranks" (include "model-endpoint.engine.ranks" . | int64) -}}
 {{- $_ := set . "l1Bytes" (include "tkc.quantity.bytes" $cache.l1.memory | int64) -}}
 {{- $_ := set . "l2Config" (include "tkc.l2.config" .) -}}
 {{- $_ := set . "fingerprint" (include "tkc.l2.fingerprint" .) -}}

@@ -27,21 +27,3 @@
 {{-   end -}}{{- end -}}
 {{- end -}}
 {{- end -}}
-
-{{- /* A node port belongs to one Service of the cluster. Context: dict root, faults. */ -}}
-{{- define "tkc.validate.nodePorts" -}}
-{{- $taken := dict -}}
-{{- range $model := .root.tkc.models -}}
-{{-   $result := dict -}}
-{{-   include "tkc.at" (dict "from" $model.spec "path" "routing.service.nodePort" "result" $result) -}}
-{{-   with $result.value -}}
-{{-     $port := int64 . | toString -}}
-{{-     if hasKey $taken $port -}}
-{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.routing.service.nodePort" $model.name) "value" (int64 .) "why" (printf "models.%s has the same node port" (get $taken $port))
-              "fix" "give each model its own, or leave it out and let the cluster choose") -}}
-{{-     else -}}
-{{-       $_ := set $taken $port $model.name -}}
-{{-     end -}}
-{{-   end -}}
-{{- end -}}
-{{- end -}}

@@ -1,11 +1,5 @@
 {{- /* vLLM's command line: what the chart sets, what users may add, and which additions change cache blocks. */ -}}
 
-{{- /* Where the weights lie inside the container. It is the same in all Pods of a model, since vLLM's model path is
-       part of LMCache's key. Context: model context. */ -}}
-{{- define "model-endpoint.engine.modelPath" -}}
-{{- with .spec.source.imagePath }}{{ .path }}{{ else }}/models/{{ .name }}{{ end -}}
-{{- end -}}
-
 {{- /* Flags that the chart sets from values, with the values key to use instead. JSON object. */ -}}
 {{- define "model-endpoint.engine.ownedFlags" -}}
 {{- $secret := "nothing here: a value in args is readable by everyone who may read Pods" -}}
@@ -94,15 +88,6 @@
         "lmcache.mp.mq_timeout" 10
         "lmcache.mp.mp_transfer_mode" "engine_driven")) -}}
 {{- end -}}
-
-{{- /* Seconds in which requests in flight may end after SIGTERM: the grace period less the preStop wait and 5 s to exit.
-       Context: model context. */ -}}
-{{- define "model-endpoint.engine.shutdownTimeout" -}}
-{{- sub (sub (int64 .spec.terminationGracePeriodSeconds) (include "model-endpoint.engine.preStopSeconds" . | int64)) 5 -}}
-{{- end -}}
-
-{{- /* Seconds between leaving the endpoints and SIGTERM, so that the router has forgotten the Pod by then. */ -}}
-{{- define "model-endpoint.engine.preStopSeconds" -}}10{{- end -}}
 
 {{- /* The whole command line after `vllm serve`. YAML list. Context: model context. */ -}}
 {{- define "model-endpoint.engine.vllmArgs" -}}

@@ -56,15 +56,12 @@ spec:
           labelSelector:
             matchLabels:
               {{- include "tkc.labels.selector" $labels | nindent 14 }}
-      {{- if .l2 }}
+      {{- with include "model-endpoint.engine.initContainers" . | trim }}
       initContainers:
-        - {{- include "model-endpoint.engine.l2RootContainer" . | nindent 10 }}
+        {{- . | nindent 8 }}
       {{- end }}
       containers:
-        - {{- include "model-endpoint.engine.vllmContainer" . | nindent 10 }}
-        {{- if .lmcache }}
-        - {{- include "model-endpoint.engine.lmcacheContainer" . | nindent 10 }}
-        {{- end }}
+        {{- include "model-endpoint.engine.containers" . | nindent 8 }}
       volumes:
         {{- include "model-endpoint.engine.volumes" . | nindent 8 }}
 {{- end -}}

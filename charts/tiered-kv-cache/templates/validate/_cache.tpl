@@ -1,0 +1,33 @@
+{{- /* Rules for the three tiers of a model. Context everywhere: dict root, faults, model. */ -}}
+
+{{- define "tkc.validate.cache" -}}
+{{- $spec := .model.spec -}}
+{{- $block := int64 $spec.engine.blockSize -}}
+{{- if and (eq $spec.engine.device "cpu") (mod $block 32) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.blockSize" "value" $block "why" "vLLM's CPU attention takes multiples of 32 only" "fix" "use 128") .) -}}
+{{- end -}}
+{{- $chunk := int64 $spec.cache.chunkSize -}}
+{{- if mod $chunk $block -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "cache.chunkSize" "value" $chunk "why" (printf "not a multiple of engine.blockSize: %d" $block) "fix" (printf "use %d" (mul $block (add1 (div $chunk $block))))) .) -}}
+{{- end -}}
+{{- if and (not $spec.cache.l1.enabled) $spec.cache.l2.enabled .root.tkc.values.l2.enabled -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "cache.l1.enabled" "why" "L2 blocks pass through L1's memory, so that L2 cannot be on without L1"
+          "fix" "switch L1 on (cache.l1.memory may be small), or cache.l2.enabled: false") .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* verify's prompt must fit in the context and fill at least one chunk. */ -}}
+{{- define "tkc.validate.prompt" -}}
+{{- $verify := index (index .root.tkc.values "hooks" | default dict) "verify" | default dict -}}
+{{- if and (index $verify "enabled") (index $verify "promptTokens") -}}
+{{-   $tokens := int64 $verify.promptTokens -}}
+{{-   $room := sub (int64 .model.spec.engine.maxModelLen) 16 -}}
+{{-   if gt $tokens $room -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "hooks.verify.promptTokens" "value" $tokens "why" (printf "helm test asks for 16 tokens more, and models.%s.engine.maxModelLen is %d" .model.name (int64 .model.spec.engine.maxModelLen))
+            "fix" (printf "set it to %d or less, or raise maxModelLen" $room)) -}}
+{{-   else if and .model.spec.cache.l2.enabled (le $tokens (int64 .model.spec.cache.chunkSize)) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "hooks.verify.promptTokens" "value" $tokens "why" (printf "no full chunk of models.%s (cache.chunkSize %d) would be stored, so that helm test could prove nothing" .model.name (int64 .model.spec.cache.chunkSize))
+            "fix" (printf "set it to more than %d" (int64 .model.spec.cache.chunkSize))) -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
