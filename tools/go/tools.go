@@ -27,4 +27,7 @@ import (
 	_ "helm.sh/helm/v3/cmd/helm"
 	_ "helm.sh/helm/v4/cmd/helm"
 	_ "sigs.k8s.io/kind"
+
+	// for the scheduling tests: nodes without machines
+	_ "sigs.k8s.io/kwok/cmd/kwok"
 )

@@ -20,6 +20,7 @@ CLI = {
     "kind": "sigs.k8s.io/kind",
     "helm": "helm.sh/helm/v4/cmd/helm",
     "helm3": "helm.sh/helm/v3/cmd/helm",
+    "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",
     "helm-unittest": "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
 }
