@@ -18,6 +18,8 @@
       "--kv-transfer-config" $tiers
       "--kv-offloading-backend" $tiers
       "--kv-offloading-size" $tiers
+      "--kv-events-config" "routing.strategy"
+      "--enable-scale-out" "routing.strategy"
       "--shutdown-timeout" "terminationGracePeriodSeconds"
       "--tensor-parallel-size" "nothing: one rank in this version"
       "-tp" "nothing: one rank in this version"
@@ -117,6 +119,9 @@
 {{- if .lmcache }}
 - --kv-transfer-config
 - {{ include "tkc.yamlText" (include "model-endpoint.engine.kvTransferConfig" .) }}
+{{- end }}
+{{- with include "model-endpoint.engine.kvEventsArgs" . | trim }}
+{{ . }}
 {{- end }}
 {{- range $engine.args }}
 - {{ include "tkc.scalar" . | quote }}

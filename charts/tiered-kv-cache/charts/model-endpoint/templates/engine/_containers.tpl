@@ -59,6 +59,9 @@ ports:
   - name: http
     containerPort: 8000
     protocol: TCP
+{{- with include "model-endpoint.engine.kvEventsPorts" . }}
+  {{- . | nindent 2 }}
+{{- end }}
 {{ include "model-endpoint.engine.vllmProbes" . }}
 {{ include "model-endpoint.engine.vllmLifecycle" . }}
 resources:
@@ -71,6 +74,9 @@ volumeMounts:
     mountPath: /dev/shm
   - name: tmp
     mountPath: /tmp
+{{- with include "model-endpoint.engine.kvEventsVolumeMounts" . }}
+  {{- . | nindent 2 }}
+{{- end }}
 {{- with .spec.source.claim }}
   - name: model
     mountPath: {{ $.path | quote }}

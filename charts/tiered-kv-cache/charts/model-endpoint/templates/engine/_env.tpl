@@ -46,6 +46,9 @@
       resource: limits.cpu
 {{-   end }}
 {{- end }}
+{{- with include "model-endpoint.engine.kvEventsEnv" . }}
+{{ . }}
+{{- end }}
 {{- range $name, $value := .spec.engine.env }}
 - name: {{ $name }}
   value: {{ include "tkc.scalar" $value | quote }}
@@ -56,7 +59,7 @@
 {{- define "model-endpoint.engine.ownedEnv" -}}
 {{- toJson (list "POD_NAME" "HOME" "PYTHONHASHSEED" "HF_HUB_OFFLINE" "TRANSFORMERS_OFFLINE" "VLLM_NO_USAGE_STATS" "DO_NOT_TRACK"
       "LMCACHE_TRACK_USAGE" "LMCACHE_DISABLE_BANNER" "TOKENIZERS_PARALLELISM" "VLLM_CPU_KVCACHE_SPACE" "VLLM_CPU_OMP_THREADS_BIND"
-      "VLLM_API_KEY" "HF_TOKEN") -}}
+      "VLLM_API_KEY" "HF_TOKEN" "PYTHONPATH") -}}
 {{- end -}}
 
 {{- /* Variables that never change the bytes of a cache block; every other VLLM_ or LMCACHE_ variable goes into the

@@ -23,6 +23,9 @@
   persistentVolumeClaim:
     claimName: {{ include "tkc.l2.claimName" .root | quote }}
 {{- end }}
+{{- with include "model-endpoint.engine.kvEventsVolumes" . }}
+{{ . }}
+{{- end }}
 {{- with .spec.source.claim }}
 - name: model
   persistentVolumeClaim:

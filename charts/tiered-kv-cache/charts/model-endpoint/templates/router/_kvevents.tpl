@@ -1,0 +1,85 @@
+{{- /* What an engine needs so that its router can place requests by prefix (prefixaware) or by what lies in its cache
+       (kvaware). Context everywhere: model context. */ -}}
+
+{{- /* Port of the engine's cache events (ZeroMQ PUB), and of its replay of the last ones (ROUTER). */ -}}
+{{- define "model-endpoint.engine.kvEventsPort" -}}5557{{- end -}}
+{{- define "model-endpoint.engine.kvReplayPort" -}}5558{{- end -}}
+
+{{- /* "true" where the engines publish events. */ -}}
+{{- define "model-endpoint.engine.kvEvents" -}}
+{{- if eq .spec.routing.strategy "kvaware" }}true{{ end -}}
+{{- end -}}
+
+{{- /* Arguments of vLLM; they change nothing in a block. YAML list, or nothing.
+       --enable-scale-out gives <path>/render, with which the router learns the tokens of a request; older ones answer
+       /tokenize, which knows no tools. The router starts after the engine, and again at any time: it reads what it missed
+       from the replay port, as long as the engine still has its first batch (10,000, vLLM's default). */ -}}
+{{- define "model-endpoint.engine.kvEventsArgs" -}}
+{{- if has .spec.routing.strategy (list "prefixaware" "kvaware") }}
+{{- if include "model-endpoint.engine.hasRender" . }}
+- --enable-scale-out
+{{- end }}
+{{- end }}
+{{- if include "model-endpoint.engine.kvEvents" . }}
+- --middleware
+- tkc_kv_discovery.KvDiscovery
+- --kv-events-config
+- {{ include "tkc.yamlText" (toJson (dict
+      "enable_kv_cache_events" true
+      "publisher" "zmq"
+      "topic" ""
+      "endpoint" (printf "tcp://*:%s" (include "model-endpoint.engine.kvEventsPort" .))
+      "replay_endpoint" (printf "tcp://*:%s" (include "model-endpoint.engine.kvReplayPort" .)))) }}
+{{- end }}
+{{- end -}}
+
+{{- /* "true" if this vLLM has --enable-scale-out; a version that is no number is taken for a new one. */ -}}
+{{- define "model-endpoint.engine.hasRender" -}}
+{{- $version := regexFind "^v?[0-9]+\\.[0-9]+(\\.[0-9]+)?" (include "tkc.scalar" .spec.engine.versions.vllm) -}}
+{{- if not $version }}true{{ else if semverCompare ">=0.32.0-0" $version }}true{{ end -}}
+{{- end -}}
+
+{{- /* Container ports of vllm. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.kvEventsPorts" -}}
+{{- if include "model-endpoint.engine.kvEvents" . -}}
+- name: kv-events
+  containerPort: {{ include "model-endpoint.engine.kvEventsPort" . }}
+  protocol: TCP
+- name: kv-replay
+  containerPort: {{ include "model-endpoint.engine.kvReplayPort" . }}
+  protocol: TCP
+{{- end -}}
+{{- end -}}
+
+{{- /* Where vllm finds the middleware. Three YAML lists, or nothing. */ -}}
+{{- define "model-endpoint.engine.kvEventsEnv" -}}
+{{- if include "model-endpoint.engine.kvEvents" . -}}
+- name: PYTHONPATH
+  value: /opt/tiered-kv-cache/python
+{{- end -}}
+{{- end -}}
+
+{{- define "model-endpoint.engine.kvEventsVolumeMounts" -}}
+{{- if include "model-endpoint.engine.kvEvents" . -}}
+- name: kv-discovery
+  mountPath: /opt/tiered-kv-cache/python
+  readOnly: true
+{{- end -}}
+{{- end -}}
+
+{{- define "model-endpoint.engine.kvEventsVolumes" -}}
+{{- if include "model-endpoint.engine.kvEvents" . -}}
+- name: kv-discovery
+  configMap:
+    name: {{ include "model-endpoint.kvDiscovery.name" .root }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The ConfigMap's name ends in the hash of what it holds, so that engines start anew when that changes. Context: root. */ -}}
+{{- define "model-endpoint.kvDiscovery.name" -}}
+{{- include "tkc.name" (dict "root" . "part" (printf "kv-discovery-%s" (include "model-endpoint.kvDiscovery.source" . | sha256sum | trunc 8))) -}}
+{{- end -}}
+
+{{- define "model-endpoint.kvDiscovery.source" -}}
+{{- .Files.Get "files/tkc_kv_discovery.py" -}}
+{{- end -}}
