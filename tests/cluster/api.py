@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import ssl
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import httpx
 from kubernetes import client
 from kubernetes.client.exceptions import ApiException
+from kubernetes.stream import stream
 
 from local_cluster import kube
 from tiered_kv_cache.pods import Pod
@@ -48,6 +50,18 @@ class Api:
         tls = ssl.create_default_context(cafile=settings.ssl_ca_cert)
         tls.load_cert_chain(settings.cert_file, settings.key_file)
         self.http = httpx.Client(base_url=settings.host, verify=tls, timeout=120)
+        self._kubeconfig = kubeconfig
+        dial, one = kubernetes_dial(self._stream_client()), threading.Lock()
+
+        def dial_one(namespace: str, pod: str, port: int) -> Any:
+            # While a stream is opened, the client library sends all requests of that client there.
+            with one:
+                return dial(namespace, pod, port)
+
+        self._forward = PortForward(dial_one)
+
+    def _stream_client(self) -> client.CoreV1Api:
+        return client.CoreV1Api(kube.api(self._kubeconfig))
 
     def namespace_exists(self, namespace: str) -> bool:
         try:
@@ -89,12 +103,26 @@ class Api:
 
     def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
         """GET a Pod's port from inside its network namespace, where no NetworkPolicy stands in the way."""
-        forward = PortForward(kubernetes_dial(self.core))
-        try:
-            url = forward.url(Pod.parse(self.client.sanitize_for_serialization(pod)), port)
-            return httpx.get(url + path, timeout=30).raise_for_status().text
-        finally:
-            forward.close()
+        return httpx.get(self.url(pod, port) + path, timeout=30).raise_for_status().text
+
+    def url(self, pod: client.V1Pod, port: int) -> str:
+        """A loopback address that leads into the Pod, past every NetworkPolicy."""
+        return self._forward.url(Pod.parse(self.client.sanitize_for_serialization(pod)), port)
+
+    def run(self, namespace: str, pod: str, container: str, command: list[str]) -> str:
+        """Run a program in a container; what it printed, both streams.
+
+        Raises:
+            AssertionError: it failed.
+        """
+        opened = stream(
+            self._stream_client().connect_get_namespaced_pod_exec, pod, namespace, container=container, command=command,
+            stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
+        )  # fmt: skip
+        opened.run_forever(timeout=60)
+        printed = str(opened.read_all())
+        assert opened.returncode == 0, f"{command} in {pod}/{container}: {opened.returncode}: {printed}"
+        return printed
 
     def proxy(self, pod: client.V1Pod, port: int, path: str) -> httpx.Response:
         """GET a Pod's port from the API server's address, as any stranger on the Pod network would."""

@@ -25,6 +25,7 @@ VALUES = Path(__file__).parent / "values" / "tiny.yaml"
 # One release lives through all of it, so the order of the modules is its life.
 ORDER = [
     "test_bad_input",
+    "test_apart",
     "test_install",
     "test_router",
     "test_broken",

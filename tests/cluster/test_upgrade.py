@@ -1,40 +1,109 @@
-"""An upgrade rolls the Pods, keeps the fingerprint, and what was cached before it is still hit."""
+"""Upgrades and lost Pods under constant traffic: no request fails, two replicas need no spare slot, the cache stays.
+
+The steps share one stream of traffic, so their order is the order of this file.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
 from local_cluster.helm import Helm
 
-from .api import Api
+from .api import Api, wait_for
 from .conftest import MODEL
+from .driver import Traffic, traffic
+from .engines import Engines, words
+from .nodes import Nodes
 
-PROMPT = " ".join(f"word{i}" for i in range(400))
-_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
+REPOSITORY = "localhost/tiered-kv-cache"
+ALIAS = "another-tag"
+REQUESTS = 500
 
 
-def _l2_hits(api: Api, release: Helm) -> float:
-    lines = [
-        line for pod in api.engine_pods(release.namespace, release.release)
-        for line in api.pod_text(pod, 8180, "/metrics").splitlines() if line.startswith(_HITS)
+@pytest.fixture(scope="module")
+def tags(image_values: list[Path]) -> dict[str, str]:
+    """Short name -> reference of the images in the nodes."""
+    values = yaml.safe_load(image_values[0].read_text())
+    engine, hooks = values["defaults"]["engine"]["image"]["tag"], values["hooks"]["image"]["tag"]
+    return {"engine": f"{REPOSITORY}/engine-cpu:{engine}", "hooks": f"{REPOSITORY}/hooks:{hooks}"}
+
+
+@pytest.fixture(scope="module")
+def engines(release: Helm, api: Api) -> Engines:
+    return Engines(api, release.namespace, release.release, MODEL)
+
+
+@pytest.fixture(scope="module")
+def going(release: Helm, api: Api, tags: dict[str, str]) -> Iterator[Traffic]:
+    url = f"http://{release.release}-{MODEL}.{release.namespace}"
+    with traffic(api, release.namespace, url, MODEL, tags["hooks"]) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def changes(tags: dict[str, str]) -> Iterator[list[str]]:
+    """Everything that must not cost a hit: environment, image tag (of an image that is the same), lengths and sizes."""
+    nodes, alias = Nodes(), f"{REPOSITORY}/engine-cpu:{ALIAS}"
+    nodes.tag(tags["engine"], alias)
+    key = f"models.{MODEL}.engine"
+    yield [
+        "--set", f"{key}.env.WHAT_CHANGED=everything", "--set", f"{key}.image.tag={ALIAS}",
+        "--set", f"{key}.maxModelLen=3072", "--set", f"{key}.maxNumSeqs=6", "--set", f"{key}.cpu.kvCacheSpaceGiB=2",
     ]  # fmt: skip
-    return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+    nodes.untag(alias)
 
 
-def _ask(api: Api, release: Helm) -> str:
-    body = {"model": MODEL, "prompt": PROMPT, "max_tokens": 8, "temperature": 0}
-    return str(api.post(release.namespace, f"{release.release}-{MODEL}", "/v1/completions", body)["choices"][0]["text"])
-
-
-def test_cache_survives_an_upgrade(release: Helm, api: Api) -> None:
-    text = _ask(api, release)
-    before = {
-        pod.metadata.name: pod.metadata.annotations for pod in api.engine_pods(release.namespace, release.release)
-    }
-    done = release.upgrade("--set", f"models.{MODEL}.engine.maxModelLen=3072", wait_s=600)
+def test_new_environment_image_and_sizes(
+    release: Helm, engines: Engines, going: Traffic, changes: list[str], api: Api
+) -> None:
+    prompt = words("upgrade")
+    cold = engines.fill(engines.pods()[0], prompt)
+    before = {pod.metadata.name for pod in engines.pods()}
+    done = release.upgrade(*changes, wait_s=600)
     assert done.ok, done.text
-    after = {pod.metadata.name: pod.metadata.annotations for pod in api.engine_pods(release.namespace, release.release)}
-    assert not set(before) & set(after), "the Pods were not replaced"
-    fingerprints = {notes["tiered-kv-cache.io/fingerprint"] for notes in (*before.values(), *after.values())}
-    assert len(fingerprints) == 1
-    assert _l2_hits(api, release) == 0
-    assert _ask(api, release) == text
-    assert _l2_hits(api, release) >= 256
+    pods = engines.ready(2)
+    assert not before & {pod.metadata.name for pod in pods}, "the Pods were not replaced"
+    assert all(container.image.endswith(ALIAS) for pod in pods for container in pod.spec.containers)
+    for pod in pods:
+        warm, hits = engines.hits(pod, prompt)
+        assert warm.text == cold.text
+        assert hits.l2 == cold.full_chunks
+    going.unharmed()
+
+
+@pytest.mark.parametrize("replicas", [3, 2])
+def test_other_replica_count(
+    replicas: int, release: Helm, engines: Engines, going: Traffic, changes: list[str]
+) -> None:
+    done = release.upgrade(*changes, "--set", f"models.{MODEL}.replicas={replicas}", wait_s=600)
+    assert done.ok, done.text
+    engines.ready(replicas)
+    going.unharmed()
+
+
+def test_router_is_replaced(release: Helm, going: Traffic, changes: list[str]) -> None:
+    done = release.upgrade(*changes, "--set", "defaults.resources.router.requests.cpu=60m", wait_s=300)
+    assert done.ok, done.text
+    going.unharmed()
+
+
+def test_pod_is_deleted(release: Helm, engines: Engines, going: Traffic, api: Api) -> None:
+    victim = engines.pods()[0].metadata.name
+    api.core.delete_namespaced_pod(victim, release.namespace)
+    wait_for("another Pod", lambda: victim not in {pod.metadata.name for pod in engines.pods()})
+    engines.ready(2)
+    going.unharmed()
+
+
+def test_no_request_of_all_failed(going: Traffic) -> None:
+    going.at_least(REQUESTS)
+    going.stop()
+    report = going.result
+    assert report["failures"] == []
+    assert report["sent"] >= REQUESTS
+    assert report["streamed"] >= REQUESTS / 3
+    print(f"{report['sent']} requests, {report['streamed']} streamed, slowest {report['slowest']} s")
