@@ -1,12 +1,5 @@
 {{- /* The containers of an engine Pod. Context everywhere: model context. */ -}}
 
-{{- /* YAML list, or nothing. */ -}}
-{{- define "model-endpoint.engine.initContainers" -}}
-{{- if .l2 }}
-- {{- include "model-endpoint.engine.l2RootContainer" . | nindent 2 }}
-{{- end }}
-{{- end -}}
-
 {{- /* YAML list. */ -}}
 {{- define "model-endpoint.engine.containers" -}}
 - {{- include "model-endpoint.engine.vllmContainer" . | nindent 2 }}
@@ -40,9 +33,8 @@ volumeMounts:
     mountPath: /dev/shm
   - name: tmp-lmcache
     mountPath: /tmp
-{{- if .l2 }}
-  - name: l2
-    mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+{{- with include "model-endpoint.engine.l2Mounts" . }}
+  {{- . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
@@ -77,12 +69,7 @@ volumeMounts:
 {{- with include "model-endpoint.engine.kvEventsVolumeMounts" . }}
   {{- . | nindent 2 }}
 {{- end }}
-{{- with .spec.source.claim }}
-  - name: model
-    mountPath: {{ $.path | quote }}
-    readOnly: true
-{{- with .subPath }}
-    subPath: {{ . | quote }}
-{{- end }}
+{{- with include "model-endpoint.engine.sourceMounts" . }}
+  {{- . | nindent 2 }}
 {{- end }}
 {{- end -}}

@@ -33,3 +33,50 @@ volumeMounts:
   - name: tmp
     mountPath: /tmp
 {{- end -}}
+
+{{- /* Directory that LMCache reads and writes blocks in. */ -}}
+{{- define "model-endpoint.engine.l2BasePath" -}}
+{{- .l2Root -}}
+{{- end -}}
+
+{{- /* Mounts of the container that LMCache runs in. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.l2Mounts" -}}
+{{- if .l2 -}}
+- name: l2
+  mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+{{- end -}}
+{{- end -}}
+
+{{- /* Mounts with which vllm finds the weights. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.sourceMounts" -}}
+{{- with .spec.source.claim -}}
+- name: model
+  mountPath: {{ $.path | quote }}
+  readOnly: true
+{{- with .subPath }}
+  subPath: {{ . | quote }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* Volumes of weights and L2. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.sourceVolumes" -}}
+{{- if .l2 }}
+- name: l2
+  persistentVolumeClaim:
+    claimName: {{ include "tkc.l2.claimName" .root | quote }}
+{{- end }}
+{{- with .spec.source.claim }}
+- name: model
+  persistentVolumeClaim:
+    claimName: {{ .name | quote }}
+    readOnly: true
+{{- end }}
+{{- end -}}
+
+{{- /* YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.initContainers" -}}
+{{- if .l2 }}
+- {{- include "model-endpoint.engine.l2RootContainer" . | nindent 2 }}
+{{- end }}
+{{- end -}}

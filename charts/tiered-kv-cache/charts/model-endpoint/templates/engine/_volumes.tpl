@@ -18,18 +18,10 @@
 - name: tmp-lmcache
   emptyDir: {}
 {{- end }}
-{{- if .l2 }}
-- name: l2
-  persistentVolumeClaim:
-    claimName: {{ include "tkc.l2.claimName" .root | quote }}
+{{- with include "model-endpoint.engine.sourceVolumes" . | trim }}
+{{ . }}
 {{- end }}
 {{- with include "model-endpoint.engine.kvEventsVolumes" . }}
 {{ . }}
-{{- end }}
-{{- with .spec.source.claim }}
-- name: model
-  persistentVolumeClaim:
-    claimName: {{ .name | quote }}
-    readOnly: true
 {{- end }}
 {{- end -}}
