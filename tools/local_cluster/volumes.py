@@ -36,11 +36,19 @@ def ensure_models_claim(kubeconfig: Path, namespace: str) -> None:
 
 
 def remove_namespace(kubeconfig: Path, namespace: str) -> None:
-    """Delete the namespace and the model volume that belongs to it."""
+    """Delete the namespace and the volumes of its claims: those of releases that nobody uninstalled as well.
+
+    A volume whose claim is gone is bound to it for ever, and a new claim of the same name would wait for it.
+    """
     core = kube.core(kubeconfig)
+    bound = {
+        volume.metadata.name
+        for volume in core.list_persistent_volume().items
+        if volume.spec.claim_ref and volume.spec.claim_ref.namespace == namespace
+    }
     for delete, name in (
         (core.delete_namespace, namespace),
-        (core.delete_persistent_volume, f"{namespace}-{CLAIM}"),
+        *((core.delete_persistent_volume, name) for name in sorted(bound)),
     ):
         try:
             delete(name)
