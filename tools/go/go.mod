@@ -15,6 +15,8 @@ require (
 	go.etcd.io/etcd/server/v3 v3.7.2
 	helm.sh/helm/v3 v3.21.3
 	helm.sh/helm/v4 v4.2.4
+	k8s.io/apimachinery v0.37.1
+	k8s.io/apiserver v0.36.3
 	k8s.io/client-go v0.37.1
 	k8s.io/component-base v0.36.3
 	k8s.io/kubectl v0.36.2
@@ -22,6 +24,7 @@ require (
 	sigs.k8s.io/cri-tools v1.36.0
 	sigs.k8s.io/kind v0.33.0
 	sigs.k8s.io/kwok v0.8.0
+	sigs.k8s.io/yaml v1.6.0
 )
 
 require (
@@ -358,8 +361,6 @@ require (
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/api v0.37.1 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
-	k8s.io/apimachinery v0.37.1 // indirect
-	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cli-runtime v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
@@ -396,7 +397,6 @@ require (
 	sigs.k8s.io/randfill v1.0.0 // indirect
 	sigs.k8s.io/sig-storage-lib-external-provisioner/v10 v10.0.1 // indirect
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
-	sigs.k8s.io/yaml v1.6.0 // indirect
 	tags.cncf.io/container-device-interface v1.1.0 // indirect
 	tags.cncf.io/container-device-interface/specs-go v1.1.0 // indirect
 )

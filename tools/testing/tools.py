@@ -16,13 +16,16 @@ def schema_folder(kubernetes: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The process environment with the tools' places: HELM, HELM3, KUBECONFORM, HELM_UNITTEST, KUBE_SCHEMAS."""
-    built = gotools.ensure({name: gotools.CLI[name] for name in ("helm", "helm3", "kubeconform", "helm-unittest")})
+    """The process environment with the tools' places: HELM, HELM3, KUBECONFORM, HELM_UNITTEST, RENDER, KUBE_SCHEMAS."""
+    built = gotools.ensure(
+        {name: gotools.CLI[name] for name in ("helm", "helm3", "kubeconform", "helm-unittest", "render")}
+    )
     return {
         **os.environ,
         "HELM": str(built / "helm"),
         "HELM3": str(built / "helm3"),
         "KUBECONFORM": str(built / "kubeconform"),
         "HELM_UNITTEST": str(built / "helm-unittest"),
+        "RENDER": str(built / "render"),
         "KUBE_SCHEMAS": str(schema_folder("1.36")),
     }

@@ -23,6 +23,7 @@ CLI = {
     "kwok": "sigs.k8s.io/kwok/cmd/kwok",
     "kubeconform": "github.com/yannh/kubeconform/cmd/kubeconform",
     "helm-unittest": "github.com/helm-unittest/helm-unittest/cmd/helm-unittest",
+    "render": "./render",
 }
 NODE = {
     "kube": "./kube",
