@@ -36,6 +36,16 @@ spec:
       ports:
         - port: 8000
           protocol: TCP
+    {{- if include "model-endpoint.engine.kvEvents" . }}
+    # Cache events name tokens of prompts, and the ports have no authentication.
+    - from:
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "router" "model" .name) | nindent 8 }}
+      ports:
+        - port: {{ include "model-endpoint.engine.kvEventsPort" . }}
+          protocol: TCP
+        - port: {{ include "model-endpoint.engine.kvReplayPort" . }}
+          protocol: TCP
+    {{- end }}
     {{- if .lmcache }}
     - from:
         {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}

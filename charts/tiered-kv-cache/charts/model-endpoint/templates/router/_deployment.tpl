@@ -39,6 +39,10 @@ spec:
           imagePullPolicy: {{ $image.pullPolicy }}
           args:
             {{- include "model-endpoint.router.args" . | nindent 12 }}
+          {{- with include "model-endpoint.router.env" . }}
+          env:
+            {{- . | nindent 12 }}
+          {{- end }}
           ports:
             - name: http
               containerPort: 8000
@@ -65,42 +69,4 @@ spec:
       volumes:
         - name: tmp
           emptyDir: {}
-{{- end -}}
-
-{{- /* Command line of vllm-router. Engines are found by the labels of this release and model. Context: model context. */ -}}
-{{- define "model-endpoint.router.args" -}}
-{{- $policies := dict "roundrobin" "round_robin" -}}
-- --host
-- 0.0.0.0
-- --port
-- "8000"
-- --policy
-- {{ get $policies .spec.routing.strategy }}
-- --service-discovery
-# Without a namespace it would watch the whole cluster.
-- --service-discovery-namespace
-- {{ .root.Release.Namespace | quote }}
-- --service-discovery-port
-- "8000"
-- --prometheus-host
-- 0.0.0.0
-- --prometheus-port
-- "29000"
-- --worker-startup-timeout-secs
-- {{ int64 .spec.probes.startup.budget | quote }}
-- --health-check-interval-secs
-- "5"
-- --health-failure-threshold
-- "3"
-- --health-success-threshold
-- "1"
-- --request-timeout-secs
-- "1800"
-- --log-level
-- info
-# Takes all that follows, so it stays last.
-- --selector
-{{- range $key, $value := include "tkc.labels.selector" (dict "root" .root "component" "engine" "model" .name) | fromYaml }}
-- {{ printf "%s=%s" $key $value | quote }}
-{{- end }}
 {{- end -}}
