@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from local_cluster import diagnostics, volumes
 from local_cluster.helm import Helm
+from local_cluster.images import REPOSITORY
 from local_cluster.settings import PLACES
 
 from .api import Api
@@ -28,9 +30,11 @@ ORDER = [
     "test_apart",
     "test_install",
     "test_router",
+    "test_dtypes",
     "test_broken",
     "test_upgrade",
     "test_uninstall",
+    "test_weights",
     "test_not_shared",
 ]
 
@@ -54,6 +58,18 @@ def api(kubeconfig: Path) -> Api:
 def image_values() -> list[Path]:
     """The values file with the tags of the images in the nodes; `make cluster` wrote it."""
     return [PLACES.state / "images.yaml"]
+
+
+@pytest.fixture(scope="session")
+def images(image_values: list[Path]) -> dict[str, str]:
+    """Short name -> reference of the images in the nodes."""
+    values = yaml.safe_load(image_values[0].read_text())
+    tags = {
+        "engine-cpu": values["defaults"]["engine"]["image"]["tag"],
+        "hooks": values["hooks"]["image"]["tag"],
+        "router": values["router"]["image"]["tag"],
+    }
+    return {name: f"{REPOSITORY}/{name}:{tag}" for name, tag in tags.items()}
 
 
 @pytest.fixture(scope="session")

@@ -1,32 +1,53 @@
-"""Runs `traffic.py` in a Pod of its own, as a client of a model's Service would."""
+"""Scripts that run in a Pod, as a client of a model's Service would."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from .api import Api, wait_for
 
-SCRIPT = Path(__file__).parent / "traffic.py"
-NAME = "traffic"
+TRAFFIC = Path(__file__).parent / "traffic.py"
 
 
-@dataclass
-class Traffic:
-    """Traffic that is going on, or that has ended."""
+class Script:
+    """A Pod that runs one Python script. Its last line of output is JSON."""
 
-    api: Api
-    namespace: str
-    result: dict[str, Any] = field(default_factory=dict)
-    """traffic.py's report, once it has ended."""
+    def __init__(self, api: Api, namespace: str, name: str) -> None:
+        self.api, self.namespace, self.name = api, namespace, name
 
-    def at_least(self, requests: int, timeout_s: float = 300) -> None:
+    def last_line(self) -> dict[str, Any]:
+        """The newest line of output; nothing before the first one."""
+        if self._phase() == "Pending":
+            return {}
+        line = self.api.core.read_namespaced_pod_log(
+            self.name, self.namespace, tail_lines=1, _preload_content=False
+        ).data
+        return dict(json.loads(line)) if line.strip() else {}
+
+    def ended(self) -> bool:
+        """Whether it has ended by itself.
+
+        Raises:
+            AssertionError: it failed; shows its output.
+        """
+        phase = self._phase()
+        assert phase != "Failed", self.api.core.read_namespaced_pod_log(self.name, self.namespace)
+        return phase == "Succeeded"
+
+    def _phase(self) -> str:
+        return str(self.api.core.read_namespaced_pod(self.name, self.namespace).status.phase)
+
+
+class Traffic(Script):
+    """`traffic.py` at work."""
+
+    def at_least(self, requests: int, timeout_s: float = 600) -> None:
         """Wait until this many requests have been answered."""
-        wait_for(f"{requests} requests answered", lambda: self._last_line().get("ok", 0) >= requests, timeout_s)
+        wait_for(f"{requests} requests answered", lambda: self.last_line().get("ok", 0) >= requests, timeout_s)
 
     def unharmed(self) -> None:
         """Look for failures so far.
@@ -34,48 +55,50 @@ class Traffic:
         Raises:
             AssertionError: a request has failed; shows each with its time.
         """
-        self.at_least(int(self._last_line()["ok"]) + 5)
-        failures = self._last_line()["failures"]
+        self.at_least(int(self.last_line()["ok"]) + 5)
+        failures = self.last_line()["failures"]
         assert not failures, "\n".join(json.dumps(failure) for failure in failures)
 
-    def _last_line(self) -> dict[str, Any]:
-        line = self.api.core.read_namespaced_pod_log(NAME, self.namespace, tail_lines=1, _preload_content=False).data
-        return dict(json.loads(line)) if line.strip() else {}
+    def stop(self) -> dict[str, Any]:
+        """Let the requests in flight end; the report."""
+        self.api.run(self.namespace, self.name, "script", ["touch", "/tmp/stop"])
+        wait_for("the end of the traffic", self.ended, 180)
+        return self.last_line()
 
-    def stop(self) -> None:
-        """Let the requests in flight end, and read the report."""
-        self.api.run(self.namespace, NAME, "traffic", ["touch", "/tmp/stop"])
-        wait_for("the end of the traffic", lambda: self._phase() in ("Succeeded", "Failed"), 180)
-        self.result = self._last_line()
 
-    def _phase(self) -> str:
-        return str(self.api.core.read_namespaced_pod(NAME, self.namespace).status.phase)
+@contextmanager
+def script(api: Api, namespace: str, path: Path, arguments: list[str], image: str) -> Iterator[Script]:
+    """A script in a Pod of its own, named after it, for as long as the block lasts.
+
+    Args:
+        image: one with Python and httpx: the hooks'.
+    """
+    name = path.stem
+    api.core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": name}, "data": {path.name: path.read_text()}}
+    )
+    try:
+        api.core.create_namespaced_pod(namespace, _pod(name, [f"/script/{path.name}", *arguments], image))
+        try:
+            yield Script(api, namespace, name)
+        finally:
+            api.remove_pod(namespace, name)
+    finally:
+        api.core.delete_namespaced_config_map(name, namespace)
 
 
 @contextmanager
 def traffic(api: Api, namespace: str, url: str, model: str, image: str, *, clients: int = 6) -> Iterator[Traffic]:
-    """Constant traffic to `url` inside the block.
-
-    Args:
-        image: the hooks' image, which has Python and httpx.
-    """
-    api.core.create_namespaced_config_map(
-        namespace, {"metadata": {"name": NAME}, "data": {SCRIPT.name: SCRIPT.read_text()}}
-    )
-    api.core.create_namespaced_pod(namespace, _pod(url, model, image, clients))
-    going = Traffic(api, namespace)
-    try:
+    """Constant traffic to `url` inside the block."""
+    with script(api, namespace, TRAFFIC, [url, model, f"--clients={clients}"], image) as pod:
+        going = Traffic(api, namespace, pod.name)
         going.at_least(clients)
         yield going
-    finally:
-        api.remove_pod(namespace, NAME)
-        api.core.delete_namespaced_config_map(NAME, namespace)
 
 
-def _pod(url: str, model: str, image: str, clients: int) -> dict[str, Any]:
+def _pod(name: str, command: list[str], image: str) -> dict[str, Any]:
     container = {
-        "name": "traffic", "image": image, "imagePullPolicy": "IfNotPresent",
-        "command": ["python", f"/script/{SCRIPT.name}", url, model, f"--clients={clients}"],
+        "name": "script", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["python", *command],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]},
@@ -83,11 +106,11 @@ def _pod(url: str, model: str, image: str, clients: int) -> dict[str, Any]:
         "volumeMounts": [{"name": "script", "mountPath": "/script"}, {"name": "tmp", "mountPath": "/tmp"}],
     }  # fmt: skip
     return {
-        "metadata": {"name": NAME},
+        "metadata": {"name": name},
         "spec": {
             "restartPolicy": "Never", "automountServiceAccountToken": False, "containers": [container],
             "terminationGracePeriodSeconds": 0,
             "securityContext": {"runAsNonRoot": True, "runAsUser": 10001, "seccompProfile": {"type": "RuntimeDefault"}},
-            "volumes": [{"name": "script", "configMap": {"name": NAME}}, {"name": "tmp", "emptyDir": {}}],
+            "volumes": [{"name": "script", "configMap": {"name": name}}, {"name": "tmp", "emptyDir": {}}],
         },
     }  # fmt: skip

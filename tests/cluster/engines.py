@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import httpx
 from kubernetes import client
 
+from tiered_kv_cache.deadline import Deadline
+from tiered_kv_cache.engine import Engine
 from tiered_kv_cache.metrics import Counters, Samples
 
 from .api import Api, wait_for
@@ -87,6 +90,14 @@ class Engines:
         whole = answer.json()
         return Answer(whole["choices"][0]["text"], int(whole["usage"]["prompt_tokens"]))
 
+    def complete(self, pod: client.V1Pod, prompt: list[int], tokens: int = 16) -> float:
+        """A streamed completion of these token ids by this very Pod; milliseconds to the first token."""
+        engine = Engine(self.api.url(pod, 8000), self.model, Deadline(300))
+        try:
+            return engine.complete(prompt, tokens).ttft_ms
+        finally:
+            engine.close()
+
     def counters(self, pod: client.V1Pod) -> Counters:
         return Counters.read(self.vllm(pod), self.lmcache(pod))
 
@@ -109,3 +120,32 @@ class Engines:
         before = self.counters(pod)
         answer = self.ask(pod, prompt, **more)  # type: ignore[arg-type]
         return answer, self.counters(pod).since(before)
+
+    def lmcache_post(self, pod: client.V1Pod, path: str) -> None:
+        """POST to a Pod's LMCache; raises httpx.HTTPStatusError."""
+        httpx.post(self.api.url(pod, 8180) + path, timeout=60).raise_for_status()
+
+    def lmcache_status(self, pod: client.V1Pod) -> dict[str, Any]:
+        """What LMCache says about itself: locks held, objects, tasks."""
+        return dict(json.loads(self.api.pod_text(pod, 8180, "/status")))
+
+    def signal(self, pod: client.V1Pod, title: str, name: str) -> None:
+        """Signal (`STOP`, `CONT`, `KILL` …) a vLLM process of a Pod by its title, such as `VLLM::EngineCore`."""
+        script = (
+            "import os, pathlib, signal\n"
+            "found = [int(p.parent.name) for p in pathlib.Path('/proc').glob('[0-9]*/cmdline')"
+            f" if p.read_bytes().startswith({title.encode()!r})]\n"
+            f"assert found, 'no process called {title}'\n"
+            f"[os.kill(pid, signal.SIG{name}) for pid in found]\n"
+        )
+        self.api.run(self.namespace, pod.metadata.name, "vllm", ["python3", "-c", script])
+
+    def restarts(self, pod: client.V1Pod, container: str) -> int:
+        """Restarts of a container that runs now; -1 while it does not."""
+        now = self.api.core.read_namespaced_pod(pod.metadata.name, self.namespace)
+        (state,) = [s for s in now.status.container_statuses if s.name == container]
+        return int(state.restart_count) if state.ready else -1
+
+    def restarted(self, pod: client.V1Pod, container: str, times: int) -> None:
+        """Wait until a container has been restarted so many times and is ready again."""
+        wait_for(f"{container} restarted", lambda: self.restarts(pod, container) == times, 180)

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-
-import yaml
 
 from local_cluster.helm import Helm
 
@@ -63,11 +60,10 @@ def test_image_cannot_be_pulled(release: Helm, api: Api) -> None:
     assert STRAY in done.text and "no-such-tag" in done.text, done.text
 
 
-def test_lmcache_is_down(release: Helm, api: Api, image_values: list[Path]) -> None:
-    hooks = yaml.safe_load(image_values[0].read_text())["hooks"]["image"]["tag"]
+def test_lmcache_is_down(release: Helm, api: Api, images: dict[str, str]) -> None:
     victim = api.engine_pods(release.namespace, release.release)[0].metadata.name
     # The hooks image knows no LMCache: the container restarts with it and ends at once, again and again.
-    image = {"name": "lmcache", "image": f"localhost/tiered-kv-cache/hooks:{hooks}"}
+    image = {"name": "lmcache", "image": images["hooks"]}
     api.core.patch_namespaced_pod(victim, release.namespace, {"spec": {"containers": [image]}})
     wait_for("LMCache down", lambda: _restarts(api, release, victim) > 0, 150)
     try:

@@ -6,12 +6,11 @@ The steps share one stream of traffic, so their order is the order of this file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import yaml
 
 from local_cluster.helm import Helm
+from local_cluster.images import REPOSITORY
 
 from .api import Api, wait_for
 from .conftest import MODEL
@@ -19,17 +18,8 @@ from .driver import Traffic, traffic
 from .engines import Engines, words
 from .nodes import Nodes
 
-REPOSITORY = "localhost/tiered-kv-cache"
 ALIAS = "another-tag"
 REQUESTS = 500
-
-
-@pytest.fixture(scope="module")
-def tags(image_values: list[Path]) -> dict[str, str]:
-    """Short name -> reference of the images in the nodes."""
-    values = yaml.safe_load(image_values[0].read_text())
-    engine, hooks = values["defaults"]["engine"]["image"]["tag"], values["hooks"]["image"]["tag"]
-    return {"engine": f"{REPOSITORY}/engine-cpu:{engine}", "hooks": f"{REPOSITORY}/hooks:{hooks}"}
 
 
 @pytest.fixture(scope="module")
@@ -38,21 +28,22 @@ def engines(release: Helm, api: Api) -> Engines:
 
 
 @pytest.fixture(scope="module")
-def going(release: Helm, api: Api, tags: dict[str, str]) -> Iterator[Traffic]:
+def going(release: Helm, api: Api, images: dict[str, str]) -> Iterator[Traffic]:
     url = f"http://{release.release}-{MODEL}.{release.namespace}"
-    with traffic(api, release.namespace, url, MODEL, tags["hooks"]) as started:
+    with traffic(api, release.namespace, url, MODEL, images["hooks"]) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def changes(tags: dict[str, str]) -> Iterator[list[str]]:
+def changes(images: dict[str, str]) -> Iterator[list[str]]:
     """Everything that must not cost a hit: environment, image tag (of an image that is the same), lengths and sizes."""
     nodes, alias = Nodes(), f"{REPOSITORY}/engine-cpu:{ALIAS}"
-    nodes.tag(tags["engine"], alias)
+    nodes.tag(images["engine-cpu"], alias)
     key = f"models.{MODEL}.engine"
     yield [
         "--set", f"{key}.env.WHAT_CHANGED=everything", "--set", f"{key}.image.tag={ALIAS}",
         "--set", f"{key}.maxModelLen=3072", "--set", f"{key}.maxNumSeqs=6", "--set", f"{key}.cpu.kvCacheSpaceGiB=2",
+        "--set", f"models.{MODEL}.resources.engine.limits.memory=5Gi",
     ]  # fmt: skip
     nodes.untag(alias)
 
@@ -101,8 +92,7 @@ def test_pod_is_deleted(release: Helm, engines: Engines, going: Traffic, api: Ap
 
 def test_no_request_of_all_failed(going: Traffic) -> None:
     going.at_least(REQUESTS)
-    going.stop()
-    report = going.result
+    report = going.stop()
     assert report["failures"] == []
     assert report["sent"] >= REQUESTS
     assert report["streamed"] >= REQUESTS / 3

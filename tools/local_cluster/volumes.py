@@ -20,18 +20,23 @@ def ensure_namespace(kubeconfig: Path, namespace: str) -> None:
 
 def ensure_models_claim(kubeconfig: Path, namespace: str) -> None:
     """A claim named `models` in the namespace, bound to the nodes' model folder, read-only for many."""
-    core, name = kube.core(kubeconfig), f"{namespace}-{CLAIM}"
+    ensure_claim(kubeconfig, namespace, CLAIM, f"{NODE_SHARED}/models")
+
+
+def ensure_claim(kubeconfig: Path, namespace: str, claim_name: str, folder: str) -> None:
+    """A claim bound to a folder of the nodes, read-only for many."""
+    core, name = kube.core(kubeconfig), f"{namespace}-{claim_name}"
     size, modes = {"storage": "8Gi"}, ["ReadOnlyMany"]
     spec = {
         "capacity": size, "accessModes": modes, "persistentVolumeReclaimPolicy": "Retain", "storageClassName": "",
-        "hostPath": {"path": f"{NODE_SHARED}/models", "type": "Directory"},
-        "claimRef": {"name": CLAIM, "namespace": namespace},
+        "hostPath": {"path": folder, "type": "Directory"},
+        "claimRef": {"name": claim_name, "namespace": namespace},
     }  # fmt: skip
     _unless_there(core.create_persistent_volume, {"metadata": {"name": name}, "spec": spec})
     claim = {"accessModes": modes, "storageClassName": "", "volumeName": name, "resources": {"requests": size}}
     _unless_there(
         lambda body: core.create_namespaced_persistent_volume_claim(namespace, body),
-        {"metadata": {"name": CLAIM}, "spec": claim},
+        {"metadata": {"name": claim_name}, "spec": claim},
     )
 
 

@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | cluster | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | cluster | drills | golden`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def pytest(*arguments: str) -> Part:
     )
 
 
-def cluster() -> bool:
-    """The cluster tests; makes the cluster when there is none, and keeps it."""
+def cluster(marked: str = "not long") -> bool:
+    """The cluster tests with these marks; makes the cluster when there is none, and keeps it."""
     with machine_lock("make cluster"):
         kind = Kind()
         demo.image_values(demo.cluster(kind))
         print(table(), flush=True)
-        return pytest("-v", "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig))()
+        return pytest(
+            "-v", "-m", marked, "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig)
+        )()
 
 
 PARTS: dict[str, Part] = {
@@ -48,11 +50,13 @@ RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] f
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="testing", description=__doc__)
-    parser.add_argument("run", choices=[*RUNS, "golden"])
+    parser.add_argument("run", choices=[*RUNS, "golden", "drills"])
     chosen = parser.parse_args().run
     if chosen == "golden":
         return 0 if pytest("-q", "tests/chart", "--update-golden")() else 1
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
+    if chosen == "drills":
+        return 0 if cluster("long") else 1
     rows: list[tuple[str, float, bool]] = []
     for name in RUNS[chosen]:
         print(f"\n=== {name} ===", flush=True)

@@ -1,0 +1,48 @@
+"""One release that each drill installs as it needs it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local_cluster.helm import Helm
+
+from ..api import Api
+from ..conftest import MODEL, VALUES
+from ..engines import Engines
+
+Install = Callable[..., Engines]
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(HERE):
+            item.add_marker(pytest.mark.long)
+
+
+@pytest.fixture(scope="session")
+def install(
+    helm: Helm, api: Api, image_values: list[Path], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Install]:
+    """(values of the model over tiny.yaml, replicas) -> its engines, all of them ready and started anew."""
+    release = Helm(helm.kubeconfig, helm.namespace, "drill", [VALUES, *image_values])
+    override = tmp_path_factory.mktemp("drill") / "values.json"
+
+    def fresh(model: dict[str, Any] | None = None, replicas: int = 2) -> Engines:
+        release.uninstall()
+        engines = Engines(api, release.namespace, release.release, MODEL)
+        engines.ready(0)
+        models = {MODEL: {"replicas": replicas, **(model or {})}}
+        override.write_text(json.dumps({"lineOfBusiness": "drill", "models": models}))
+        done = release.upgrade("-f", str(override))
+        assert done.ok, done.text
+        engines.ready(replicas)
+        return engines
+
+    yield fresh
+    release.uninstall()

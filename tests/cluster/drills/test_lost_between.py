@@ -1,0 +1,89 @@
+"""Found at lookup, gone at retrieve: the request is computed again and answered right."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from kubernetes import client
+
+from tiered_kv_cache.metrics import LMCACHE_L1_HITS, LMCACHE_L2_HITS
+
+from ..api import wait_for
+from ..engines import Engines, words
+from ..nodes import Nodes
+from .conftest import Install
+
+KILLS = 6
+WORKER = "VLLM::Worker"
+
+
+@pytest.fixture(scope="module")
+def engines(install: Install) -> Engines:
+    return install()
+
+
+def _found(engines: Engines, pod: client.V1Pod) -> float:
+    samples = engines.lmcache(pod)
+    return samples.total(LMCACHE_L1_HITS) + samples.total(LMCACHE_L2_HITS)
+
+
+def _clear(engines: Engines, pod: client.V1Pod) -> None:
+    engines.lmcache_post(pod, "/cache/clear")
+
+
+def _nothing(engines: Engines, pod: client.V1Pod) -> None:
+    """The control: held, and nothing lost."""
+
+
+@pytest.mark.parametrize("lose", [_nothing, _clear])
+def test_l1_is_cleared_after_the_lookup(engines: Engines, lose: Callable[[Engines, client.V1Pod], None]) -> None:
+    """The worker, which retrieves, is held; the scheduler has looked up already."""
+    first, second = engines.pods()
+    prompt = words(f"held{lose.__name__}")
+    cold = engines.fill(first, prompt)
+    before = _found(engines, second)
+    engines.signal(second, WORKER, "STOP")
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            answer = pool.submit(engines.ask, second, prompt)
+            wait_for("found", lambda: _found(engines, second) - before == cold.full_chunks, 30)
+            lose(engines, second)
+            engines.signal(second, WORKER, "CONT")
+            assert answer.result().text == cold.text
+    finally:
+        engines.signal(second, WORKER, "CONT")
+    # And the Pod is as good as before.
+    again, hits = engines.hits(second, prompt)
+    assert again.text == cold.text
+    assert hits.l0 + hits.external >= cold.full_chunks - 128
+
+
+def test_lmcache_is_killed_at_any_moment_of_a_hit(engines: Engines) -> None:
+    first, second = engines.pods()
+    nodes, dice = Nodes(), random.Random(4)
+    slowest = 0.0
+    for number in range(KILLS):
+        prompt = words(f"killed{number}")
+        cold = engines.fill(first, prompt)
+        wait = dice.uniform(0.0, 0.4)
+        with ThreadPoolExecutor(1) as pool:
+            begin = time.monotonic()
+            answer = pool.submit(engines.ask, second, prompt)
+            time.sleep(wait)
+            nodes.kill(engines.api.core.read_namespaced_pod(second.metadata.name, engines.namespace), "lmcache")
+            assert answer.result().text == cold.text, f"killed after {wait:.2f} s"
+        slowest = max(slowest, time.monotonic() - begin)
+        engines.restarted(second, "lmcache", number + 1)
+    print(f"{KILLS} kills, slowest answer {slowest:.1f} s")
+    wait_for("hits again", lambda: engines.hits(second, words("killed0"))[1].l2 > 0 or _reset(engines, second), 60)
+    assert engines.restarts(second, "vllm") == 0
+
+
+def _reset(engines: Engines, pod: client.V1Pod) -> bool:
+    """Empty L0, so that the next request asks LMCache; always False."""
+    engines.post(pod, "/reset_prefix_cache", {}).raise_for_status()
+    return False
