@@ -8,7 +8,27 @@ from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, environment, flag, model
+from chart.helm import Helm, Json, Manifests, environment, flag, model, overlay
+
+
+def _engine(**changes: Any) -> Json:
+    return model(engine=changes)
+
+
+def _versions(vllm: str, lmcache: str) -> Json:
+    return _engine(
+        versions={"vllm": vllm, "lmcache": lmcache},
+        image={"repository": "example.com/engine", "tag": "x"},
+        acknowledge={"unknownPair": True},
+    )
+
+
+CACHED: Json = model(
+    resources={"engine": {"limits": {"memory": "16Gi"}}, "lmcache": {"limits": {"memory": "8Gi"}}},
+)
+"""Room for more ranks."""
+
+GPU: Json = {"models": {"tiny": {**CACHED["models"]["tiny"], "engine": {"device": "cuda"}}}}
 
 CHANGES: dict[str, Json] = {
     "claim": model(source={"claim": {"name": "others"}}),
@@ -17,13 +37,32 @@ CHANGES: dict[str, Json] = {
     "dtype": model(engine={"dtype": "bfloat16"}),
     "block size": model(engine={"blockSize": 64}),
     "chunk size": model(cache={"chunkSize": 512}),
-    "vLLM": model(engine={"versions": {"vllm": "0.33.0"}}),
-    "LMCache": model(engine={"versions": {"lmcache": "0.5.7"}}),
+    "vLLM": _versions("0.33.0+cpu", "0.5.6"),
+    "LMCache": _versions("0.32.0+cpu", "0.5.7"),
     "hash seed": model(cache={"hashSeed": 1}),
     "unknown engine flag": model(engine={"args": ["--hf-overrides", '{"rope_theta": 1}']}),
     "value of an unknown flag": model(engine={"args": ["--hf-overrides", '{"rope_theta": 2}']}),
-    "quantisation": model(engine={"args": ["--quantization=fp8"]}),
-    "KV layout": model(engine={"env": {"VLLM_KV_CACHE_LAYOUT": "HND"}}),
+    "RoPE overrides": _engine(args=["--rope-scaling", '{"rope_type": "yarn", "factor": 4}']),
+    "RoPE overrides, dotted": _engine(args=["--hf-overrides.rope_theta", 1000000]),
+    "quantisation": _engine(args=["--quantization=fp8"]),
+    "quantisation, short": _engine(args=["-q", "fp8"]),
+    "KV layout": _engine(env={"VLLM_KV_CACHE_LAYOUT": "HND"}),
+    "type of KV blocks": _engine(kvCacheDtype="fp8_e5m2"),
+    "adapters": _engine(args=["--enable-lora", "--lora-modules", "a=/adapters/a"], acknowledge={"loraWithCache": True}),
+    "other adapters": _engine(
+        args=["--enable-lora", "--lora-modules", "a=/adapters/b"], acknowledge={"loraWithCache": True}
+    ),
+    "speculative decoding": _engine(args=["--spec-method", "ngram"], acknowledge={"speculativeWithCache": True}),
+    "attention backend": _engine(args=["--attention-backend", "TRITON_ATTN"]),
+    "an engine flag of a later version": _engine(args=["--some-new-flag"]),
+    "an LMCache variable of a later version": _engine(env={"LMCACHE_SOMETHING_NEW": "1"}),
+    "weights that are not read": _engine(args=["--load-format", "dummy"]),
+    "tensor parallel": overlay(CACHED, _engine(tensorParallelSize=2)),
+    "pipeline parallel": overlay(CACHED, _engine(pipelineParallelSize=2)),
+    "device": GPU,
+    "in-process": overlay(GPU, _engine(lmcacheMode="inProcess")),
+    "hybrid KV cache manager": overlay(GPU, _engine(acknowledge={"hybridKvCache": True})),
+    "block size on a GPU": overlay(GPU, _engine(blockSize=16)),
 }
 
 KEEPS: dict[str, Json] = {
@@ -35,12 +74,24 @@ KEEPS: dict[str, Json] = {
     "L1 size": model(cache={"l1": {"memory": "512Mi"}}),
     "memory": model(resources={"engine": {"limits": {"memory": "16Gi"}}, "lmcache": {"limits": {"memory": "4Gi"}}}),
     "nodes": model(nodeSelector={"pool": "a"}, tolerations=[{"operator": "Exists"}]),
-    "image rebuilt": model(engine={"image": {"tag": "other", "repository": "example.com/engine"}}),
+    "image rebuilt": _engine(image={"tag": "other"}),
+    "image of another registry with the same versions": _engine(
+        image={"tag": "other", "repository": "example.com/engine"},
+        versions={"vllm": "0.32.0+cpu", "lmcache": "0.5.6"},
+    ),
+    "versions written out": _engine(versions={"vllm": "0.32.0+cpu", "lmcache": "0.5.6"}),
+    "mode written out": _engine(lmcacheMode="multiProcess"),
+    "CPU count": model(engine={"cpu": {"ompThreadsBind": "nobind"}}, resources={"engine": {"limits": {"cpu": 8}}}),
+    "shared memory": _engine(shmSize="512Mi"),
+    "Pod": model(podAnnotations={"a": "b"}, terminationGracePeriodSeconds=100),
+    "early prefetch": model(cache={"eagerPrefetch": True}),
+    "acknowledgements alone": _engine(acknowledge=dict.fromkeys(("loraWithCache", "unknownPair"), True)),
     "served name": model(servedName="other"),
     "mount path": {"l2": {"mountPath": "/mnt/elsewhere"}},
     "line of business": {"lineOfBusiness": "wealth"},
     "router": model(routing={"replicas": 2, "service": {"port": 8080}}),
     "probes": model(probes={"startup": {"budget": 60}}),
+    "what happens to a block that is lost": _engine(kvLoadFailurePolicy="fail", acknowledge={"kvLoadFailure": True}),
     "threads": model(engine={"cpu": {"ompThreadsBind": "0-3"}}),
     "neutral flags": model(engine={"args": ["--max-num-batched-tokens", 8192, "--enable-log-requests"]}),
     "neutral environment": model(engine={"env": {"VLLM_SERVER_DEV_MODE": "1", "HTTPS_PROXY": "http://proxy"}}),
@@ -72,6 +123,8 @@ def test_is_the_hash_of_what_the_volume_is_told(helm: Helm) -> None:
         "vllm": "0.32.0+cpu",
         "lmcache": "0.5.6",
         "hashAlgorithm": "blake3",
+        "lmcacheMode": "multiProcess",
+        "hybridKvCacheManager": False,
         "hashSeed": 0,
         "engineArgs": [],
         "engineEnv": {},
@@ -98,6 +151,13 @@ def test_root_is_the_same_wherever_it_stands(helm: Helm) -> None:
     (verify,) = manifests.of("Pod")
     (told,) = json.loads(environment(verify["spec"]["containers"][0])["TKC_VERIFY"])["models"]
     assert (told["l2Root"], told["fingerprint"]) == (root, _fingerprint(manifests))
+
+
+def test_gpu_memory_is_a_limit_like_others(helm: Helm) -> None:
+    def of(share: float) -> str:
+        return _fingerprint(helm.template(overlay(GPU, _engine(gpuMemoryUtilization=share))))
+
+    assert of(0.9) == of(0.5)
 
 
 @pytest.fixture(scope="module")

@@ -211,7 +211,13 @@ def test_two_releases_share_no_name_and_no_selector(helm: Helm) -> None:
     [
         {"lineOfBusiness": "wealth"},
         model(servedName="x"),
-        model(engine={"versions": {"vllm": "9"}}),
+        model(
+            engine={
+                "versions": {"vllm": "9", "lmcache": "9"},
+                "image": {"repository": "example.com/engine", "tag": "9"},
+                "acknowledge": {"unknownPair": True},
+            }
+        ),
         model(source={"claim": {"name": "x"}}),
     ],
 )

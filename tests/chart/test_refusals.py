@@ -259,7 +259,7 @@ def test_all_faults_come_together_and_shared_ones_once(helm: Helm) -> None:
 REQUIRED = [
     *(
         f"models.tiny.{path}"
-        for path in ("replicas", "engine.dtype", "cache.l1.memory", "routing.service.port", "probes.startup.budget")
+        for path in ("replicas", "engine.device", "cache.l1.memory", "routing.service.port", "probes.startup.budget")
     ),
     "l2.mountPath",
     "hooks.verify.promptTokens",

@@ -13,23 +13,7 @@
 {{- /* Here the weights lie in the image, so that its reference is their only identity. */ -}}
 {{-   $_ := set $source "imagePath" (dict "path" .path "image" (include "tkc.image" $engine.image)) -}}
 {{- end -}}
-{{- toJson (dict
-      "format" "v1"
-      "source" $source
-      "modelPath" .path
-      "device" $engine.device
-      "dtype" $engine.dtype
-      "kvCacheDtype" "auto"
-      "tensorParallelSize" 1
-      "pipelineParallelSize" 1
-      "blockSize" (int64 $engine.blockSize)
-      "chunkSize" (int64 .spec.cache.chunkSize)
-      "vllm" $engine.versions.vllm
-      "lmcache" $engine.versions.lmcache
-      "hashAlgorithm" "blake3"
-      "hashSeed" (int64 .spec.cache.hashSeed)
-      "engineArgs" (include "model-endpoint.engine.fingerprintArgs" . | fromJsonArray)
-      "engineEnv" (include "model-endpoint.engine.fingerprintEnv" . | fromJson)) -}}
+{{- toJson (merge (dict "format" "v1" "source" $source "modelPath" .path) (include "model-endpoint.engine.identity" . | fromJson)) -}}
 {{- end -}}
 
 {{- /* First 16 hex digits of the SHA-256 of the configuration. Context: model context. */ -}}

@@ -2,7 +2,7 @@
          values   all values, nulls resolved
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
-                  servedName, path, l0, l1, l2, lmcache (booleans), mode, ranks, l1Bytes, l2Config, fingerprint, l2Root
+                  servedName, path, l0, l1, l2, lmcache (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, fingerprint, l2Root
        Every template file begins with this; whichever Helm renders first does the work and reports the faults.
        Context: root. */ -}}
 {{- define "tkc.prepare" -}}
@@ -17,7 +17,9 @@
 {{-     include "tkc.merge" (dict "into" $spec "from" (index $.Values.models $name)) -}}
 {{-     if index $spec "enabled" -}}
 {{-       include "tkc.optional" (dict "into" $spec "empty" (include "tkc.model.optional" $ | fromJson)) -}}
-{{-       $models = append $models (dict "root" $ "name" $name "spec" $spec "given" $given) -}}
+{{-       $model := dict "root" $ "name" $name "spec" $spec "given" $given -}}
+{{-       include "model-endpoint.engine.resolve" $model -}}
+{{-       $models = append $models $model -}}
 {{-     end -}}
 {{-   end -}}
 {{-   $_ := set .tkc "models" $models -}}
@@ -59,6 +61,8 @@
 {{- $_ := set . "lmcache" (or .l1 .l2) -}}
 {{- $_ := set . "mode" (include "model-endpoint.engine.mode" .) -}}
 {{- $_ := set . "ranks" (include "model-endpoint.engine.ranks" . | int64) -}}
+{{- $_ := set . "gpus" (include "model-endpoint.engine.gpus" . | int64) -}}
+{{- $_ := set . "gpuResource" (include "model-endpoint.engine.gpuResource" .) -}}
 {{- $_ := set . "l1Bytes" (include "tkc.quantity.bytes" $cache.l1.memory | int64) -}}
 {{- $_ := set . "l2Config" (include "tkc.l2.config" .) -}}
 {{- $_ := set . "fingerprint" (include "tkc.l2.fingerprint" .) -}}

@@ -65,6 +65,9 @@
 {{-     if not (include "tkc.quantity.valid" $amount) -}}
 {{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "not a Kubernetes quantity"
               "fix" "write digits and a unit, for example 500m (cores) or 2Gi (bytes)") -}}
+{{-     else if and (hasSuffix "m" (include "tkc.scalar" $amount)) (regexMatch "^(memory|ephemeral-storage|hugepages-.*)$" $resource) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "m means thousandths of a byte"
+              "fix" "write Mi for 2^20 bytes, M for 10^6 bytes") -}}
 {{-     end -}}
 {{-   end -}}
 {{- end -}}

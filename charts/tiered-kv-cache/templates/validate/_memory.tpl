@@ -1,31 +1,64 @@
 {{- /* Rules for memory: what must fit into which limit. Context everywhere: dict root, faults, model. */ -}}
 
-{{- /* What a container must hold at least, against its memory limit. L1 lies in /dev/shm; its pages are charged to the
-       container that touches them first: to lmcache for blocks loaded from L2, to vllm for blocks that it stores. */ -}}
+{{- /* What a container must hold at least, against its memory limit.
+       multiProcess: L1 lies in /dev/shm; its pages are charged to the container that touches them first: to lmcache for blocks
+       loaded from L2, to vllm for blocks that it stores (on a GPU it page-locks all of them). inProcess: L1 is vllm's own. */ -}}
 {{- define "tkc.validate.memory" -}}
 {{- $spec := .model.spec -}}
 {{- range $name, $resources := $spec.resources -}}
 {{-   include "tkc.validate.resources" (dict "faults" $.faults "key" (printf "models.%s.resources.%s" $.model.name $name) "resources" $resources) -}}
 {{- end -}}
-{{- if not (include "tkc.quantity.valid" $spec.cache.l1.memory) -}}
-{{-   include "tkc.modelFault" (merge (dict "path" "cache.l1.memory" "why" "not a Kubernetes quantity" "fix" "write digits and a unit, for example 1Gi") .) -}}
-{{- else -}}
+{{- $countable := true -}}
+{{- range $path := list "cache.l1.memory" "engine.shmSize" "engine.cpu.weights" -}}
+{{-   if not (include "tkc.validate.bytes" (merge (dict "path" $path) $)) -}}{{- $countable = false -}}{{- end -}}
+{{- end -}}
+{{- if $countable -}}
 {{-   $l1 := ternary (include "tkc.quantity.bytes" $spec.cache.l1.memory | int64) (int64 0) $spec.cache.l1.enabled -}}
-{{-   if and $spec.cache.l1.enabled (lt $l1 67108864) -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "cache.l1.memory" "why" "less than 64Mi does not hold a chunk of any real model" "fix" "give it 1Gi or more, or set cache.l1.enabled and cache.l2.enabled to false") .) -}}
+{{-   $ranks := include "model-endpoint.engine.ranks" .model | int64 -}}
+{{-   $mode := include "model-endpoint.engine.mode" .model -}}
+{{-   if and $spec.cache.l1.enabled (lt (div $l1 $ranks) 67108864) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l1.memory"
+            "why" (printf "less than 64Mi%s does not hold a chunk of any real model" (ternary "" (printf " for each of %d ranks" $ranks) (eq $ranks 1)))
+            "fix" (printf "give it %s or more, or set cache.l1.enabled and cache.l2.enabled to false" (include "tkc.quantity.human" (mul $ranks 1073741824)))) .) -}}
 {{-   end -}}
-{{-   if $spec.cache.l1.enabled -}}
+{{-   $parts := list -}}
+{{-   $path := "cache.l1.memory" -}}
+{{-   if eq $spec.engine.device "cpu" -}}
+{{-     $l0 := mul 1073741824 (int64 $spec.engine.cpu.kvCacheSpaceGiB) $ranks -}}
+{{-     $parts = append $parts (list (printf "L0 (engine.cpu.kvCacheSpaceGiB%s)" (ternary "" (printf " x %d ranks" $ranks) (eq $ranks 1))) $l0) -}}
+{{- /* The larger one is the one to look at first. */ -}}
+{{-     $path = ternary $path "engine.cpu.kvCacheSpaceGiB" (gt $l1 $l0) -}}
+{{-   end -}}
+{{-   if $l1 -}}
+{{-     $parts = append $parts (list (ternary "L1 (cache.l1.memory)" "L1 pages it writes (cache.l1.memory)" (eq $mode "inProcess")) $l1) -}}
+{{-   end -}}
+{{-   $parts = concat $parts (list (list "rest of /dev/shm" (include "model-endpoint.engine.shmExtraBytes" .model | int64))
+          (list "vLLM without weights" (include "model-endpoint.engine.hostBytes" .model | int64))) -}}
+{{-   if eq $spec.engine.device "cpu" -}}
+{{-     with index $spec.engine.cpu "weights" -}}{{- $parts = append $parts (list "weights (engine.cpu.weights)" (include "tkc.quantity.bytes" . | int64)) -}}{{- end -}}
+{{-   end -}}
+{{-   include "tkc.validate.memoryLimit" (merge (dict "container" "engine" "path" $path "parts" $parts) .) -}}
+{{-   if and $spec.cache.l1.enabled (eq $mode "multiProcess") -}}
 {{-     include "tkc.validate.memoryLimit" (merge (dict "container" "lmcache" "path" "cache.l1.memory" "parts" (list
             (list "L1 (cache.l1.memory)" $l1) (list "LMCache server" 536870912))) .) -}}
 {{-   end -}}
-{{-   if eq $spec.engine.device "cpu" -}}
-{{-     $parts := list (list "L0 (engine.cpu.kvCacheSpaceGiB)" (mul 1073741824 (int64 $spec.engine.cpu.kvCacheSpaceGiB))) -}}
-{{-     if $l1 -}}{{- $parts = append $parts (list "L1 pages it writes (cache.l1.memory)" $l1) -}}{{- end -}}
-{{-     $parts = concat $parts (list (list "rest of /dev/shm" (include "model-endpoint.engine.shmExtraBytes" . | int64)) (list "vLLM without weights" 1610612736)) -}}
-{{- /* The larger one is the one to look at first. */ -}}
-{{-     $path := ternary "cache.l1.memory" "engine.cpu.kvCacheSpaceGiB" (gt $l1 (mul 1073741824 (int64 $spec.engine.cpu.kvCacheSpaceGiB))) -}}
-{{-     include "tkc.validate.memoryLimit" (merge (dict "container" "engine" "path" $path "parts" $parts) .) -}}
-{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A fault where a number of bytes is none. Result: "true" if it can be counted with (or is left empty).
+       Context: as above and path. */ -}}
+{{- define "tkc.validate.bytes" -}}
+{{- $result := dict -}}
+{{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $result) -}}
+{{- $value := get $result "value" -}}
+{{- if eq (toString $value) "" -}}
+true
+{{- else if not (include "tkc.quantity.valid" $value) -}}
+{{-   include "tkc.modelFault" (merge (dict "why" "not a Kubernetes quantity" "fix" "write digits and a unit, for example 1Gi") .) -}}
+{{- else if hasSuffix "m" (include "tkc.scalar" $value) -}}
+{{-   include "tkc.modelFault" (merge (dict "why" "m means thousandths of a byte" "fix" "write Mi for 2^20 bytes, M for 10^6 bytes") .) -}}
+{{- else -}}
+true
 {{- end -}}
 {{- end -}}
 
@@ -46,8 +79,9 @@
 {{-     $ownPart := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" .path "result" $ownPart) -}}
 {{-     $ownLimit := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" $limit "result" $ownLimit) -}}
 {{-     $named := ternary $limit .path (and (hasKey $ownLimit "value") (not (hasKey $ownPart "value"))) -}}
+{{-     $weights := and (eq .container "engine") (eq .model.spec.engine.device "cpu") (not (index .model.spec.engine.cpu "weights")) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" $named "why" (printf "%s = %s, more than resources.%s.limits.memory: %s" (join " + " $terms) (include "tkc.quantity.human" $sum) .container (include "tkc.scalar" $result.value))
-            "fix" (printf "set models.%s.resources.%s.limits.memory to %dMi or more%s, or lower %s" .model.name .container (div (add $sum 1048575) 1048576) (ternary " plus the weights" "" (eq .container "engine")) .path)) .) -}}
+            "fix" (printf "set models.%s.resources.%s.limits.memory to %dMi or more%s, or lower %s" .model.name .container (div (add $sum 1048575) 1048576) (ternary " plus the weights" "" $weights) .path)) .) -}}
 {{-   end -}}
 {{- end -}}{{- end -}}
 {{- end -}}

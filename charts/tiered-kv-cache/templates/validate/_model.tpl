@@ -2,9 +2,9 @@
 {{- define "tkc.validate.model" -}}
 {{- include "tkc.validate.modelName" . -}}
 {{- $complete := include "tkc.validate.required" (dict "faults" .faults "from" .model.spec "prefix" (printf "models.%s." .model.name) "paths" (list
-      "replicas" "engine.image.repository" "engine.image.pullPolicy" "engine.versions.vllm" "engine.versions.lmcache" "engine.lmcacheMode" "engine.device"
-      "engine.dtype" "engine.kvCacheDtype" "engine.tensorParallelSize" "engine.pipelineParallelSize" "engine.gpuMemoryUtilization" "engine.kvLoadFailurePolicy"
-      "engine.maxModelLen" "engine.maxNumSeqs" "engine.blockSize" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
+      "replicas" "engine.image.pullPolicy" "engine.lmcacheMode" "engine.device"
+      "engine.kvCacheDtype" "engine.tensorParallelSize" "engine.pipelineParallelSize" "engine.gpuMemoryUtilization" "engine.kvLoadFailurePolicy"
+      "engine.maxModelLen" "engine.maxNumSeqs" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
       "cache.hashSeed" "cache.chunkSize" "cache.l0.enabled" "cache.l1.enabled" "cache.l1.memory" "cache.l2.enabled"
       "routing.strategy" "routing.replicas" "routing.requestTimeoutSeconds" "routing.service.type" "routing.service.port"
       "resources.engine" "resources.lmcache" "resources.router"

@@ -4,12 +4,15 @@
 {{- define "model-endpoint.engine.ownedFlags" -}}
 {{- $secret := "nothing here: a value in args is readable by everyone who may read Pods" -}}
 {{- $tiers := "cache.*" -}}
+{{- $ranks := "engine.tensorParallelSize and engine.pipelineParallelSize: a Pod has TP x PP GPUs, all on one node" -}}
 {{- toJson (dict
       "--model" "source"
       "--served-model-name" "servedName"
       "--host" "nothing: the chart sets it"
       "--port" "nothing: the chart sets it"
       "--dtype" "engine.dtype"
+      "--kv-cache-dtype" "engine.kvCacheDtype"
+      "--gpu-memory-utilization" "engine.gpuMemoryUtilization"
       "--max-model-len" "engine.maxModelLen"
       "--max-num-seqs" "engine.maxNumSeqs"
       "--block-size" "engine.blockSize"
@@ -21,12 +24,41 @@
       "--kv-events-config" "routing.strategy"
       "--enable-scale-out" "routing.strategy"
       "--shutdown-timeout" "terminationGracePeriodSeconds"
-      "--tensor-parallel-size" "nothing: one rank in this version"
-      "-tp" "nothing: one rank in this version"
-      "--pipeline-parallel-size" "nothing: one rank in this version"
-      "-pp" "nothing: one rank in this version"
+      "--disable-hybrid-kv-cache-manager" "engine.acknowledge.hybridKvCache"
+      "--no-disable-hybrid-kv-cache-manager" "engine.acknowledge.hybridKvCache"
+      "--tensor-parallel-size" "engine.tensorParallelSize"
+      "-tp" "engine.tensorParallelSize"
+      "--pipeline-parallel-size" "engine.pipelineParallelSize"
+      "-pp" "engine.pipelineParallelSize"
+      "--prefill-context-parallel-size" $ranks
+      "-pcp" $ranks
+      "--nnodes" $ranks
+      "-n" $ranks
+      "--node-rank" $ranks
+      "-r" $ranks
+      "--master-addr" $ranks
+      "--master-port" $ranks
       "--data-parallel-size" "replicas"
+      "--data-parallel-size-local" "replicas"
+      "--data-parallel-rank" "replicas"
+      "--data-parallel-start-rank" "replicas"
+      "--data-parallel-hybrid-lb" "replicas"
+      "--data-parallel-external-lb" "replicas"
+      "--data-parallel-multi-port-external-lb" "replicas"
+      "--data-parallel-address" "replicas"
+      "--data-parallel-backend" "replicas"
+      "--data-parallel-rpc-port" "replicas"
       "-dp" "replicas"
+      "-dpn" "replicas"
+      "-dpr" "replicas"
+      "-dpl" "replicas"
+      "-dpa" "replicas"
+      "-dpp" "replicas"
+      "-dpb" "replicas"
+      "-dph" "replicas"
+      "-dpe" "replicas"
+      "-dpm" "replicas"
+      "--headless" "replicas"
       "--config" "engine.args, flag by flag: a file could set any flag of the chart"
       "--api-key" $secret
       "--hf-token" $secret) -}}
@@ -36,9 +68,9 @@
 {{- define "model-endpoint.engine.neutralFlags" -}}
 {{- toJson (list
       "--max-num-batched-tokens" "--long-prefill-token-threshold" "--max-num-queued-reqs" "--max-num-queued-tokens"
-      "--gpu-memory-utilization" "--device-memory-utilization" "--kv-cache-memory-bytes" "--num-gpu-blocks-override"
+      "--device-memory-utilization" "--kv-cache-memory-bytes" "--num-gpu-blocks-override"
       "--scheduling-policy" "--stream-interval" "--max-logprobs"
-      "--load-format" "--safetensors-load-strategy" "--max-parallel-loading-workers" "--use-tqdm-on-load"
+      "--safetensors-load-strategy" "--max-parallel-loading-workers" "--use-tqdm-on-load"
       "--enable-log-requests" "--no-enable-log-requests" "--disable-log-stats" "--log-level" "--uvicorn-log-level"
       "--show-hidden-metrics-for-version" "--otlp-traces-endpoint" "--root-path"
       "--chat-template" "--enable-auto-tool-choice" "--tool-call-parser" "--reasoning-parser"
@@ -51,6 +83,15 @@
 {{- if regexMatch "^--?[A-Za-z]" . -}}
 {{- regexFind "^[^=.]+" . | replace "_" "-" -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* Names of all flags in the user's arguments. JSON array. Context: model context. */ -}}
+{{- define "model-endpoint.engine.userFlags" -}}
+{{- $flags := list -}}
+{{- range .spec.engine.args -}}
+{{-   with include "model-endpoint.engine.flagOf" (include "tkc.scalar" .) -}}{{- $flags = append $flags . -}}{{- end -}}
+{{- end -}}
+{{- toJson $flags -}}
 {{- end -}}
 
 {{- /* User arguments that may change cache blocks, each flag with its values, sorted. JSON array. Context: model context. */ -}}
@@ -74,23 +115,6 @@
 {{- toJson (sortAlpha $groups) -}}
 {{- end -}}
 
-{{- /* --kv-transfer-config: LMCache in its own process. A block that cannot be loaded is computed again; vLLM's default
-       ("fail") would end the request. Heartbeat and time-out in seconds: after a restart of the LMCache server a store call
-       is never answered until the engine has registered again; with the defaults (10 and 300) the engine waits for it until
-       its own watchdog ends it. */ -}}
-{{- define "model-endpoint.engine.kvTransferConfig" -}}
-{{- toJson (dict
-      "kv_connector" "LMCacheMPConnector"
-      "kv_role" "kv_both"
-      "kv_load_failure_policy" "recompute"
-      "kv_connector_extra_config" (dict
-        "lmcache.mp.host" "tcp://127.0.0.1"
-        "lmcache.mp.port" 6100
-        "lmcache.mp.heartbeat_interval" 2
-        "lmcache.mp.mq_timeout" 10
-        "lmcache.mp.mp_transfer_mode" "engine_driven")) -}}
-{{- end -}}
-
 {{- /* The whole command line after `vllm serve`. YAML list. Context: model context. */ -}}
 {{- define "model-endpoint.engine.vllmArgs" -}}
 {{- $engine := .spec.engine -}}
@@ -107,16 +131,33 @@
 - {{ int64 $engine.maxModelLen | quote }}
 - --max-num-seqs
 - {{ int64 $engine.maxNumSeqs | quote }}
+- --kv-cache-dtype
+- {{ $engine.kvCacheDtype | quote }}
+{{- with index $engine "blockSize" }}
 - --block-size
-- {{ int64 $engine.blockSize | quote }}
+- {{ int64 . | quote }}
+{{- end }}
+{{- if gt .ranks 1 }}
+- --tensor-parallel-size
+- {{ int64 $engine.tensorParallelSize | quote }}
+- --pipeline-parallel-size
+- {{ int64 $engine.pipelineParallelSize | quote }}
+{{- end }}
 - {{ ternary "--enable-prefix-caching" "--no-enable-prefix-caching" .l0 }}
 - --shutdown-timeout
 - {{ include "model-endpoint.engine.shutdownTimeout" . | quote }}
 {{- if eq $engine.device "cpu" }}
 # Compiled graphs would need a C++ compiler in the image and minutes at each start.
 - --enforce-eager
+{{- else }}
+- --gpu-memory-utilization
+- {{ include "tkc.scalar" $engine.gpuMemoryUtilization | quote }}
 {{- end }}
 {{- if .lmcache }}
+{{- if and (eq $engine.device "cuda") (eq .mode "multiProcess") (not $engine.acknowledge.hybridKvCache) }}
+# LMCache's transfer by the engine takes one group of KV layers: with this flag vLLM makes one of a sliding window's, too.
+- --disable-hybrid-kv-cache-manager
+{{- end }}
 - --kv-transfer-config
 - {{ include "tkc.yamlText" (include "model-endpoint.engine.kvTransferConfig" .) }}
 {{- end }}
@@ -126,50 +167,4 @@
 {{- range $engine.args }}
 - {{ include "tkc.scalar" . | quote }}
 {{- end }}
-{{- end -}}
-
-{{- /* The whole command line after `lmcache server`. YAML list. Context: model context. */ -}}
-{{- define "model-endpoint.engine.lmcacheArgs" -}}
-- --instance-id
-- $(POD_NAME)
-- --host
-- 127.0.0.1
-- --port
-- "6100"
-# Probes and verify reach health and metrics; the NetworkPolicy keeps everybody else out.
-- --http-host
-- 0.0.0.0
-- --http-port
-- "8180"
-- --chunk-size
-- {{ int64 .spec.cache.chunkSize | quote }}
-# The default, written out since the fingerprint names it.
-- --hash-algorithm
-- blake3
-- --max-workers
-- "1"
-- --l1-size-gb
-- {{ include "tkc.quantity.gib" .l1Bytes | quote }}
-# Shared memory needs the pool at its full size from the start.
-- --no-l1-use-lazy
-- --eviction-policy
-- LRU
-- --shm-name
-- tiered-kv-cache
-- --supported-transfer-mode
-- engine_driven
-- --metrics-sample-rate
-- "1.0"
-{{- if .l2 }}
-# Without "retain" an L2 hit is not kept in L1.
-- --l2-prefetch-policy
-- retain
-- --l2-adapter
-- {{ include "tkc.yamlText" (include "model-endpoint.engine.l2Adapter" .) }}
-{{- end }}
-{{- end -}}
-
-{{- /* The filesystem adapter. Temporary names are per Pod: two Pods storing one chunk would else lose each other's files. */ -}}
-{{- define "model-endpoint.engine.l2Adapter" -}}
-{{- toJson (dict "type" "fs" "base_path" .l2Root "relative_tmp_dir" ".tmp-$(POD_NAME)") -}}
 {{- end -}}

@@ -3,7 +3,7 @@
 {{- /* YAML list. */ -}}
 {{- define "model-endpoint.engine.containers" -}}
 - {{- include "model-endpoint.engine.vllmContainer" . | nindent 2 }}
-{{- if .lmcache }}
+{{- if and .lmcache (eq .mode "multiProcess") }}
 - {{- include "model-endpoint.engine.lmcacheContainer" . | nindent 2 }}
 {{- end }}
 {{- end -}}
@@ -42,7 +42,16 @@ volumeMounts:
 name: vllm
 image: {{ include "tkc.image" .spec.engine.image | quote }}
 imagePullPolicy: {{ .spec.engine.image.pullPolicy }}
+{{- if and .lmcache (eq .mode "inProcess") }}
+command:
+  - sh
+  - -c
+  # What an earlier run of this container left there would be counted again.
+  - rm -rf "$PROMETHEUS_MULTIPROC_DIR" && mkdir -p "$PROMETHEUS_MULTIPROC_DIR" && exec vllm serve "$@"
+  - vllm
+{{- else }}
 command: [vllm, serve]
+{{- end }}
 args:
   {{- include "model-endpoint.engine.vllmArgs" . | nindent 2 }}
 env:
@@ -57,7 +66,7 @@ ports:
 {{ include "model-endpoint.engine.vllmProbes" . }}
 {{ include "model-endpoint.engine.vllmLifecycle" . }}
 resources:
-  {{- include "tkc.resources" .spec.resources.engine | nindent 2 }}
+  {{- include "model-endpoint.engine.resources" . | nindent 2 }}
 securityContext:
   {{- include "tkc.container.securityContext" . | nindent 2 }}
 terminationMessagePolicy: FallbackToLogsOnError
@@ -66,6 +75,11 @@ volumeMounts:
     mountPath: /dev/shm
   - name: tmp
     mountPath: /tmp
+{{- if eq .mode "inProcess" }}
+{{- with include "model-endpoint.engine.l2Mounts" . }}
+  {{- . | nindent 2 }}
+{{- end }}
+{{- end }}
 {{- with include "model-endpoint.engine.kvEventsVolumeMounts" . }}
   {{- . | nindent 2 }}
 {{- end }}

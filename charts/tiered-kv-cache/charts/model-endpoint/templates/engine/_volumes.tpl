@@ -1,12 +1,20 @@
-{{- /* Bytes of /dev/shm beside L1: vLLM's own message queues. */ -}}
-{{- define "model-endpoint.engine.shmExtraBytes" -}}268435456{{- end -}}
+{{- /* /dev/shm and the volumes of an engine Pod. Context everywhere: model context. */ -}}
 
-{{- /* Size of /dev/shm in bytes. Context: model context. */ -}}
-{{- define "model-endpoint.engine.shmBytes" -}}
-{{- add (include "model-endpoint.engine.shmExtraBytes" . | int64) (ternary .l1Bytes 0 .lmcache | int64) -}}
+{{- /* Bytes of /dev/shm beside L1: vLLM's message queues, and what the ranks exchange there (oneCCL or NCCL). Not the 64Mi that
+       a container gets by default: the first collective of two ranks would fail with a bus error. */ -}}
+{{- define "model-endpoint.engine.shmExtraBytes" -}}
+{{- if .spec.engine.shmSize -}}
+{{- include "tkc.quantity.bytes" .spec.engine.shmSize -}}
+{{- else -}}
+{{- mul (ternary 268435456 1073741824 (eq .spec.engine.device "cpu")) (include "model-endpoint.engine.ranks" . | int64) -}}
+{{- end -}}
 {{- end -}}
 
-{{- /* Volumes of an engine Pod. Context: model context. */ -}}
+{{- /* Size of /dev/shm in bytes. In-process, L1 is memory of vLLM's own processes. */ -}}
+{{- define "model-endpoint.engine.shmBytes" -}}
+{{- add (include "model-endpoint.engine.shmExtraBytes" . | int64) (ternary .l1Bytes 0 (and .lmcache (eq .mode "multiProcess")) | int64) -}}
+{{- end -}}
+
 {{- define "model-endpoint.engine.volumes" -}}
 - name: shm
   emptyDir:
@@ -14,7 +22,7 @@
     sizeLimit: {{ printf "%dMi" (div (add (include "model-endpoint.engine.shmBytes" . | int64) 1048575) 1048576) }}
 - name: tmp
   emptyDir: {}
-{{- if .lmcache }}
+{{- if and .lmcache (eq .mode "multiProcess") }}
 - name: tmp-lmcache
   emptyDir: {}
 {{- end }}
