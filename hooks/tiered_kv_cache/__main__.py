@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import os
+import shutil
 import sys
+import time
 from pathlib import Path
 
-from . import l2root, names
+from . import l2root, l2root_config, names
 from .findings import UsageError
+from .termination import leave_message
 
 OK, FAILED, USAGE = 0, 1, 2
-TERMINATION_LOG = "/dev/termination-log"
-"""The kubelet shows what a container leaves there."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -53,10 +55,44 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--context", help="context of the kubeconfig")
     root = verbs.add_parser("l2-root", help="prepare a model's directory on the L2 volume (init container)")
     root.set_defaults(run=_l2_root)
-    root.add_argument("--root", required=True, help="<mount path>/<version>/<line of business>/<model>/<fingerprint>")
+    root.add_argument("--parent", required=True, help="<mount path>/<version>/<line of business>/<model>")
     root.add_argument("--pod", required=True, help="name of this Pod")
+    root.add_argument("--link", metavar="PATH", help="symbolic link to make to the directory")
     root.add_argument("--deadline", type=float, default=60.0, metavar="SECONDS", help="for the volume to answer (60)")
+    check = verbs.add_parser("check-model", help="only look whether the model's layers suit LMCache (init container)")
+    check.set_defaults(run=_check_model)
+    for verb in (root, check):
+        verb.add_argument("--model", required=True, help="the model's key in the chart's values")
+        verb.add_argument("--weights", required=True, metavar="DIR", help="folder of config.json and the weights")
+        verb.add_argument("--allow-hybrid", action="store_true", help="take layers with several kinds of cache")
+    root.add_argument("--identity", choices=("sampled", "full"), default="sampled", help="how the weights are read")
+    root.add_argument(
+        "--weights-deadline", type=float, default=900.0, metavar="SECONDS", help="for reading the weights (900)"
+    )
+    copy = verbs.add_parser("copy-code", help="copy this package, for l2-root in another image (init container)")
+    copy.set_defaults(run=_copy_code)
+    copy.add_argument("--to", required=True, metavar="DIR", help="folder that PYTHONPATH will name")
+    fetch = verbs.add_parser(
+        "fetch", help=f"download the model of ${names.ENV_SOURCE} to the model store (init container)"
+    )
+    fetch.set_defaults(run=_fetch)
+    fetch.add_argument("--store", required=True, metavar="DIR", help="the model store's mount path")
+    fetch.add_argument("--model", required=True, help="the model's key in the chart's values, for messages")
+    fetch.add_argument("--link", metavar="PATH", help="symbolic link to make to the model's folder")
+    fetch.add_argument("--store-type", default="", help="modelStore.type, for messages")
+    fetch.add_argument("--size-limit", type=int, default=0, metavar="BYTES", help="refuse larger models (0: none)")
+    fetch.add_argument("--deadline", type=float, default=3600.0, metavar="SECONDS", help="for all of it (3600)")
+    fetch.add_argument(
+        "--lease", type=float, default=90.0, metavar="SECONDS", help="silence after which a writer counts as dead (90)"
+    )
     return parser
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    # Imported here: it needs libraries that the engine's image, where l2-root may run, does not have.
+    from .fetch import command  # noqa: PLC0415
+
+    return OK if command.main(args) else FAILED
 
 
 def _verify(args: argparse.Namespace) -> int:
@@ -68,21 +104,72 @@ def _verify(args: argparse.Namespace) -> int:
 
 def _l2_root(args: argparse.Namespace) -> int:
     try:
-        todo = l2root.job(args.root, args.pod, os.environ.get(names.ENV_L2_CONFIG))
-        lines = l2root.prepare_within(todo, args.deadline)
+        began = time.monotonic()
+        request = l2root_config.Request(
+            args.parent, args.pod, os.environ.get(names.ENV_L2_CONFIG), args.model, Path(args.weights), args.identity,
+            args.allow_hybrid,
+        )  # fmt: skip
+        for line in _check(args):
+            print(f"l2-root: {line}")
+        found = l2root.within(
+            args.weights_deadline,
+            lambda: l2root_config.resolve(request),
+            f"models.{args.model}.source: the weights in {args.weights} could not be read",
+            "mend that volume, use source.identity: sampled, or give more time",
+        )
+        read = found.weights
+        print(
+            f"l2-root: weights {read.digest} ({read.mode}, {read.read_bytes} bytes read in {time.monotonic() - began:.1f} s)"
+        )
+        lines = l2root.prepare_within(found.job, args.deadline)
+        lines += l2root.within(
+            args.deadline, lambda: l2root_config.siblings(found.job), "the L2 volume could not be listed", "mend it"
+        )
+        if args.link:
+            l2root_config.link(found.job.root, Path(args.link))
     except l2root.L2RootError as err:
-        for line in str(err).splitlines():
-            print(f"l2-root: {line}", file=sys.stderr, flush=True)
-        # verify and kubectl describe show it from there.
-        with contextlib.suppress(OSError):
-            if Path(TERMINATION_LOG).exists():
-                Path(TERMINATION_LOG).write_text(str(err)[:3000], encoding="utf-8")
-        # Not by return: a thread that hangs in the volume would keep the process alive.
-        sys.stdout.flush()
-        os._exit(FAILED)
+        return _refused("l2-root", err)
     for line in lines:
         print(f"l2-root: {line}")
+    # verify reads it from the Pod's status.
+    leave_message(json.dumps({
+        "root": str(found.job.root), "fingerprint": found.fingerprint, "weights": read.digest, "model": args.model,
+    }))  # fmt: skip
     return OK
+
+
+def _check_model(args: argparse.Namespace) -> int:
+    try:
+        for line in _check(args):
+            print(f"check-model: {line}")
+    except l2root.L2RootError as err:
+        return _refused("check-model", err)
+    return OK
+
+
+def _check(args: argparse.Namespace) -> list[str]:
+    return l2root.within(
+        60.0,
+        lambda: l2root_config.check_groups(Path(args.weights), args.model, args.allow_hybrid),
+        f"models.{args.model}.source: {args.weights}/config.json could not be read",
+        "mend the volume that holds the weights",
+    )
+
+
+def _copy_code(args: argparse.Namespace) -> int:
+    here = Path(__file__).parent
+    shutil.copytree(here, Path(args.to) / here.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    return OK
+
+
+def _refused(verb: str, err: Exception) -> int:
+    for line in str(err).splitlines():
+        print(f"{verb}: {line}", file=sys.stderr, flush=True)
+    # verify and kubectl describe show it from there.
+    leave_message(str(err))
+    # Not by return: a thread that hangs in the volume would keep the process alive.
+    sys.stdout.flush()
+    os._exit(FAILED)
 
 
 if __name__ == "__main__":

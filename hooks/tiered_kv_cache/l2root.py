@@ -16,9 +16,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 
 from . import names
+
+T = TypeVar("T")
 
 LEVELS_BELOW_MOUNT = 4
 """<mount path>/<format version>/<line of business>/<model>/<fingerprint>"""
@@ -98,28 +100,36 @@ def prepare(todo: Job) -> list[str]:
 def prepare_within(
     todo: Job, seconds: float = DEADLINE_SECONDS, work: Callable[[Job], list[str]] = prepare
 ) -> list[str]:
-    """``prepare`` with a deadline: a call into a network volume that is gone can block for ever.
+    """``prepare`` with a deadline."""
+    return within(
+        seconds,
+        lambda: work(todo),
+        f"the volume at {todo.mount} does not answer",
+        "mend its server or CSI driver on this node; the Pod tries again by itself",
+    )
 
-    The blocked thread cannot be ended; the caller must leave with os._exit.
+
+def within(seconds: float, work: Callable[[], T], doing: str, fix: str) -> T:
+    """``work`` with a deadline: a call into a network volume that is gone can block for ever.
+
+    The blocked thread cannot be ended; after an L2RootError the caller must leave with os._exit.
     """
-    outcome: list[list[str] | BaseException] = []
+    outcome: list[T] = []
+    failed: list[BaseException] = []
 
     def target() -> None:
         try:
-            outcome.append(work(todo))
+            outcome.append(work())
         except BaseException as err:
-            outcome.append(err)
+            failed.append(err)
 
     thread = threading.Thread(target=target, daemon=True)
     thread.start()
     thread.join(seconds)
+    if failed:
+        raise failed[0]
     if not outcome:
-        raise L2RootError(
-            f"the volume at {todo.mount} does not answer within {seconds:g} s. "
-            "Fix: mend its server or CSI driver on this node; the Pod tries again by itself"
-        )
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
+        raise L2RootError(f"{doing} within {seconds:g} s. Fix: {fix}")
     return outcome[0]
 
 

@@ -23,8 +23,13 @@ PORT_LMCACHE = ("lmcache-http", 8180)
 VOLUME_L2 = "l2"
 ENV_HASH_SEED = "PYTHONHASHSEED"
 ENV_POD_NAME = "POD_NAME"
+ENV_POD_UID = "POD_UID"
 ENV_VERIFY = "TKC_VERIFY"
 ENV_L2_CONFIG = "TKC_L2_CONFIG"
+ENV_SOURCE = "TKC_SOURCE"
+"""What fetch downloads, as JSON; tokens and keys have variables of their own."""
+MODEL_MARKER = ".tkc-model.json"
+"""File in a fetched model's folder that says where it is from, and names and sizes of its files."""
 
 L2_CONFIG_FILE = "config.json"
 """File in an L2 root that says what its fingerprint hashed."""

@@ -1,28 +1,35 @@
 {{- /* The shared tier: what may share blocks, and where they lie. */ -}}
 
-{{- /* Canonical JSON (sorted keys, whole numbers) of everything that changes the bytes of a cache block but is not in
-       LMCache's own key. Two Pods may share blocks if and only if these texts are equal. Limits, sizes, replica and
-       node names stay out: they change without changing a byte, and would only lose hits. Context: model context. */ -}}
+{{- /* Canonical JSON (sorted keys, whole numbers) of everything that the chart knows of what changes the bytes of a cache block
+       but is not in LMCache's own key. l2-root adds the weights' bytes, which only a Pod can read, and names the root by the
+       hash of both: two Pods share blocks if and only if these texts are equal. Limits, sizes, replica and node names stay
+       out: they change without changing a byte, and would only lose hits. Context: model context. */ -}}
 {{- define "tkc.l2.config" -}}
-{{- $engine := .spec.engine -}}
 {{- $source := dict -}}
+{{- with .spec.source.huggingFace -}}
+{{-   $_ := set $source "huggingFace" (dict "id" .id "revision" .revision) -}}
+{{- end -}}
+{{- with .spec.source.s3 -}}
+{{- /* The listing of the bucket, its revision, is known to the Pod only. */ -}}
+{{-   $_ := set $source "s3" (dict "bucket" .bucket "prefix" (index . "prefix" | default "" | trimAll "/")) -}}
+{{- end -}}
 {{- with .spec.source.claim -}}
 {{-   $_ := set $source "claim" (dict "namespace" $.root.Release.Namespace "name" .name "subPath" (.subPath | default "")) -}}
 {{- end -}}
 {{- with .spec.source.imagePath -}}
-{{- /* Here the weights lie in the image, so that its reference is their only identity. */ -}}
-{{-   $_ := set $source "imagePath" (dict "path" .path "image" (include "tkc.image" $engine.image)) -}}
+{{- /* Not the image's reference: rebuilt with the same weights and versions it may share. */ -}}
+{{-   $_ := set $source "imagePath" .path -}}
 {{- end -}}
 {{- toJson (merge (dict "format" "v1" "source" $source "modelPath" .path) (include "model-endpoint.engine.identity" . | fromJson)) -}}
 {{- end -}}
 
-{{- /* First 16 hex digits of the SHA-256 of the configuration. Context: model context. */ -}}
-{{- define "tkc.l2.fingerprint" -}}
+{{- /* First 16 hex digits of the SHA-256 of the rendered part. Context: model context. */ -}}
+{{- define "tkc.l2.configHash" -}}
 {{- .l2Config | sha256sum | trunc 16 -}}
 {{- end -}}
 
-{{- /* Absolute path of a model's blocks in the Pods. Context: model context. */ -}}
-{{- define "tkc.l2.root" -}}
+{{- /* Directory of a model in the Pods, which holds one root for each fingerprint. Context: model context. */ -}}
+{{- define "tkc.l2.parent" -}}
 {{- $values := .root.tkc.values -}}
-{{- printf "%s/v1/%s/%s/%s" $values.l2.mountPath $values.lineOfBusiness .name .fingerprint -}}
+{{- printf "%s/v1/%s/%s" $values.l2.mountPath $values.lineOfBusiness .name -}}
 {{- end -}}

@@ -2,7 +2,7 @@
          values   all values, nulls resolved
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
-                  servedName, path, l0, l1, l2, lmcache (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, fingerprint, l2Root
+                  servedName, path, l0, l1, l2, lmcache (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, configHash, l2Parent
        Every template file begins with this; whichever Helm renders first does the work and reports the faults.
        Context: root. */ -}}
 {{- define "tkc.prepare" -}}
@@ -65,6 +65,8 @@
 {{- $_ := set . "gpuResource" (include "model-endpoint.engine.gpuResource" .) -}}
 {{- $_ := set . "l1Bytes" (include "tkc.quantity.bytes" $cache.l1.memory | int64) -}}
 {{- $_ := set . "l2Config" (include "tkc.l2.config" .) -}}
-{{- $_ := set . "fingerprint" (include "tkc.l2.fingerprint" .) -}}
-{{- $_ := set . "l2Root" (include "tkc.l2.root" .) -}}
+{{- $_ := set . "configHash" (include "tkc.l2.configHash" .) -}}
+{{- $_ := set . "l2Parent" (include "tkc.l2.parent" .) -}}
+{{- $_ := set . "fingerprint" .configHash -}}
+{{- $_ := set . "l2Root" .l2Parent -}}
 {{- end -}}

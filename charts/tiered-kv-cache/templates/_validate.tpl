@@ -10,6 +10,7 @@
 {{-   include "tkc.validate.model" (dict "root" $ "faults" $faults "model" .) -}}
 {{- end -}}
 {{- include "tkc.validate.nodePorts" $release -}}
+{{- include "tkc.validate.modelStore" $release -}}
 {{- include "tkc.validate.live" $release -}}
 {{- with $faults.list -}}
 {{-   $text := printf "\n\n%d %s in the values of release %s; nothing was changed:\n" (len .) (ternary "fault" "faults" (len . | eq 1)) $.Release.Name -}}

@@ -6,8 +6,6 @@ import errno
 import json
 import multiprocessing
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -310,19 +308,3 @@ def test_differences_are_empty_exactly_for_equal_json(one: Any, two: Any) -> Non
     same = json.dumps(one, sort_keys=True) == json.dumps(two, sort_keys=True)
     assert (differences(one, two) == []) == same
     assert differences(one, one) == []
-
-
-def test_command(mount: Path) -> None:
-    def run(**config: Any) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "tiered_kv_cache", "l2-root", "--root", str(root_of(mount)), "--pod", "pod-a"]
-        hooks = Path(l2root.__file__).parents[1]
-        env = os.environ | {"PYTHONPATH": str(hooks), "TKC_L2_CONFIG": json.dumps(CONFIG | config)}
-        return subprocess.run(command, capture_output=True, text=True, env=env, timeout=30, check=False)
-
-    good = run()
-    assert (good.returncode, good.stderr) == (0, "")
-    assert good.stdout.endswith("is ready for Pod pod-a\n")
-    bad = run(chunkSize=1)
-    assert bad.returncode == 1
-    assert bad.stderr.startswith("l2-root: ")
-    assert "chunkSize: the volume has 256, this Pod has 1" in bad.stderr

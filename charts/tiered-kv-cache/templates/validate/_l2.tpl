@@ -41,7 +41,7 @@
 {{- end -}}
 {{- if not (include "tkc.validate.cleanPath" $l2.mountPath) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "l2.mountPath" "value" $l2.mountPath "why" "not an absolute path without ., .. and empty parts" "fix" "write it like /mnt/kv-l2") -}}
-{{- else if regexMatch "^/(tmp|dev|models|proc|sys|etc|usr|var/run)(/|$)" $l2.mountPath -}}
+{{- else if regexMatch "^/(tmp|dev|models|model-store|run|proc|sys|etc|usr|var/run)(/|$)" $l2.mountPath -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "l2.mountPath" "value" $l2.mountPath "why" "the Pods need that directory for something else" "fix" "choose one such as /mnt/kv-l2") -}}
 {{- end -}}
 {{- if not (include "tkc.quantity.valid" $l2.volume.size) -}}

@@ -23,6 +23,7 @@
 {{-       include "tkc.validate.claim" (dict "root" $root "faults" $.faults "key" (printf "models.%s.source.claim.name" .name) "claim" $result.value) -}}
 {{-     end -}}
 {{-   end -}}
+{{-   include "tkc.validate.sourceLive" . -}}
 {{- end -}}
 {{- end -}}
 

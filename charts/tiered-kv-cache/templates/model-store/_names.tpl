@@ -1,0 +1,24 @@
+{{- /* Names of the model store's objects, and of mounted buckets. */ -}}
+
+{{- /* Claim of the model store, where it has one. Context: root. */ -}}
+{{- define "tkc.modelStore.claimName" -}}
+{{- $store := .tkc.values.modelStore -}}
+{{- if eq $store.type "existingClaim" }}{{ $store.claimName }}{{ else }}{{ include "tkc.name" (dict "root" . "part" "model-store") }}{{ end -}}
+{{- end -}}
+
+{{- /* Claim of a model's mounted bucket. Context: model context. */ -}}
+{{- define "tkc.model.bucketClaim" -}}
+{{- printf "%s-bucket" (include "tkc.model.name" .) -}}
+{{- end -}}
+
+{{- /* Static volumes are cluster-scoped: the namespace and a dot, which no namespace has in its name. Context: dict root, claim. */ -}}
+{{- define "tkc.staticVolumeName" -}}
+{{- printf "%s.%s" .root.Release.Namespace .claim -}}
+{{- end -}}
+
+{{- /* "true" if a model is downloaded to the store. Context: root. */ -}}
+{{- define "tkc.modelStore.used" -}}
+{{- $used := "" -}}
+{{- range .tkc.models -}}{{- if include "model-endpoint.engine.fetched" . -}}{{- $used = "true" -}}{{- end -}}{{- end -}}
+{{- $used -}}
+{{- end -}}
