@@ -15,13 +15,18 @@ CORE = {
     "serviceaccounts": "ServiceAccount",
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "pods": "Pod",
+    "secrets": "Secret",
     "services": "Service",
 }
 GROUPS = {
     "apps/v1": {"deployments": "Deployment"},
+    "autoscaling/v2": {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
     "networking.k8s.io/v1": {"networkpolicies": "NetworkPolicy"},
+    "policy/v1": {"poddisruptionbudgets": "PodDisruptionBudget"},
     "rbac.authorization.k8s.io/v1": {"roles": "Role", "rolebindings": "RoleBinding"},
 }
+
+KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
 
 
 def _resources(version: str, kinds: dict[str, str]) -> Json:
@@ -32,24 +37,29 @@ def _resources(version: str, kinds: dict[str, str]) -> Json:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": listed}
 
 
-def _discovery() -> dict[str, Json]:
+def _discovery(served: dict[str, dict[str, str]]) -> dict[str, Json]:
     groups = []
-    for version in GROUPS:
-        one = {"groupVersion": version, "version": "v1"}
-        groups.append({"name": version.split("/")[0], "versions": [one], "preferredVersion": one})
+    for group in served:
+        name, version = group.split("/")
+        one = {"groupVersion": group, "version": version}
+        groups.append({"name": name, "versions": [one], "preferredVersion": one})
     return {
         "/version": {"major": "1", "minor": "36", "gitVersion": "v1.36.0"},
         "/api": {"kind": "APIVersions", "versions": ["v1"]},
         "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups},
         "/api/v1": _resources("v1", CORE),
-        **{f"/apis/{version}": _resources(version, kinds) for version, kinds in GROUPS.items()},
+        **{f"/apis/{version}": _resources(version, kinds) for version, kinds in served.items()},
     }
 
 
 @contextmanager
-def serve(objects: dict[str, Json]) -> Iterator[str]:
-    """Serve objects by `<resource>/<namespace>/<name>`; yields the server's URL."""
-    answers = _discovery()
+def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = None) -> Iterator[str]:
+    """Serve objects by `<resource>/<namespace>/<name>`; yields the server's URL.
+
+    Args:
+        more: further groups, such as `KEDA`.
+    """
+    answers = _discovery(GROUPS | (more or {}))
     for place, content in objects.items():
         resource, namespace, name = place.split("/")
         metadata = {"name": name, "namespace": namespace}

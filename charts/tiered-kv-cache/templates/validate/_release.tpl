@@ -20,6 +20,7 @@
           "fix" "set lineOfBusiness, for example retail") -}}
 {{- end -}}
 {{- include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "networkPolicy.enabled")) | replace "complete" "" -}}
+{{- include "tkc.validate.apiKey" . -}}
 {{- if .root.tkc.models -}}
 {{-   include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "router.image.repository" "router.image.pullPolicy")) | replace "complete" "" -}}
 {{-   with (index $values "router") -}}{{- with (index . "image") -}}

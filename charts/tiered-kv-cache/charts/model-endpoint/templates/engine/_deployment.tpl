@@ -10,16 +10,16 @@ metadata:
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
 spec:
+  {{- if not .spec.autoscaling.enabled }}
   replicas: {{ int64 .spec.replicas }}
-  # Longer than the slowest start, or a rollout that only waits for weights is reported as failed.
-  progressDeadlineSeconds: {{ add (int64 .spec.probes.startup.budget) 300 }}
+  {{- end }}
+  progressDeadlineSeconds: {{ include "model-endpoint.engine.progressDeadlineSeconds" . }}
   revisionHistoryLimit: 3
   strategy:
     type: RollingUpdate
     rollingUpdate:
-      # No spare accelerator or memory is needed for an upgrade.
-      maxSurge: 0
-      maxUnavailable: 1
+      maxSurge: {{ int64 .spec.rollout.maxSurge }}
+      maxUnavailable: {{ int64 .spec.rollout.maxUnavailable }}
   selector:
     matchLabels:
       {{- include "tkc.labels.selector" $labels | nindent 6 }}
@@ -27,13 +27,13 @@ spec:
     metadata:
       labels:
         {{- include "tkc.labels.pod" $labels | nindent 8 }}
+        {{- range $key, $value := .spec.podLabels }}
+        {{ $key }}: {{ include "tkc.scalar" $value | quote }}
+        {{- end }}
       annotations:
         kubectl.kubernetes.io/default-container: vllm
-        {{ $domain }}/fingerprint: {{ .fingerprint | quote }}
+        {{ $domain }}/config-hash: {{ .configHash | quote }}
         {{ $domain }}/chunk-size: {{ int64 .spec.cache.chunkSize | quote }}
-        {{- if .l2 }}
-        {{ $domain }}/l2-root: {{ .l2Root | quote }}
-        {{- end }}
         {{- range $key, $value := .spec.podAnnotations }}
         {{ $key }}: {{ include "tkc.scalar" $value | quote }}
         {{- end }}
@@ -42,20 +42,9 @@ spec:
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: {{ int64 .spec.terminationGracePeriodSeconds }}
       {{- include "tkc.pod.common" .root | nindent 6 }}
-      {{- with .spec.nodeSelector }}
-      nodeSelector:
-        {{- range $key, $value := . }}
-        {{ $key }}: {{ include "tkc.scalar" $value | quote }}
-        {{- end }}
+      {{- with include "model-endpoint.engine.scheduling" . | trim }}
+      {{- . | nindent 6 }}
       {{- end }}
-      {{- with include "tkc.tolerations" .spec.tolerations }}{{ . | nindent 6 }}{{ end }}
-      topologySpreadConstraints:
-        - maxSkew: 1
-          topologyKey: kubernetes.io/hostname
-          whenUnsatisfiable: ScheduleAnyway
-          labelSelector:
-            matchLabels:
-              {{- include "tkc.labels.selector" $labels | nindent 14 }}
       {{- with include "model-endpoint.engine.initContainers" . | trim }}
       initContainers:
         {{- . | nindent 8 }}

@@ -1,0 +1,86 @@
+{{- /* Rules for where engine Pods run and what they are called by. Context everywhere: dict root, faults, model. */ -}}
+
+{{- define "tkc.validate.scheduling" -}}
+{{- $spec := .model.spec -}}
+{{- range $path, $kind := dict "priorityClassName" "PriorityClass" "runtimeClassName" "RuntimeClass" -}}
+{{-   with index $spec $path -}}{{- include "tkc.validate.objectName" (merge (dict "path" $path "name" . "kind" $kind) $) -}}{{- end -}}
+{{- end -}}
+{{- with $spec.spread -}}
+{{-   include "tkc.validate.required" (dict "faults" $.faults "from" $spec "prefix" (printf "models.%s." $.model.name) "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) | replace "complete" "" -}}
+{{- end -}}
+{{- include "tkc.validate.podLabels" . -}}
+{{- range $path := list "podLabels" "podAnnotations" "nodeSelector" -}}
+{{-   range $name, $_ := index $spec $path -}}
+{{-     if or (gt (len (regexReplaceAll "^.*/" $name "")) 63) (gt (len $name) 317) (not (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[^/]+$" $name)) -}}
+{{-       include "tkc.modelFault" (merge (dict "path" $path "value" $name "why" "no legal key: a name of at most 63 characters, and before it, if at all, a DNS name and a slash" "fix" "write it like example.com/team") $) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- range $name, $value := $spec.nodeSelector -}}
+{{-   include "tkc.validate.labelValue" (merge (dict "path" "nodeSelector" "name" $name "text" (include "tkc.scalar" $value)) $) -}}
+{{- end -}}
+{{- range $spec.instanceTypes -}}
+{{-   include "tkc.validate.labelValue" (merge (dict "path" "instanceTypes" "name" "node.kubernetes.io/instance-type" "text" .) $) -}}
+{{- end -}}
+{{- $type := index $spec.nodeSelector "node.kubernetes.io/instance-type" -}}
+{{- if and $spec.instanceTypes $type (not (has (toString $type) $spec.instanceTypes)) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "instanceTypes" "why" (printf "nodeSelector asks for node.kubernetes.io/instance-type %v, so that no node would do" $type) "fix" "keep one of the two") .) -}}
+{{- end -}}
+{{- range $key, $_ := $spec.affinity -}}
+{{-   if not (has $key (list "nodeAffinity" "podAffinity" "podAntiAffinity")) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "affinity" "value" $key "why" "an affinity has nodeAffinity, podAffinity and podAntiAffinity only" "fix" "write it as in a Pod's spec.affinity") $) -}}
+{{-   end -}}
+{{- end -}}
+{{- range $spec.tolerations -}}
+{{-   include "tkc.validate.toleration" (merge (dict "toleration" .) $) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Labels and annotations of the chart decide whom a Service, a budget or verify finds. */ -}}
+{{- define "tkc.validate.podLabels" -}}
+{{- $domain := printf "%s/" (include "tkc.domain" .) -}}
+{{- range $name, $value := .model.spec.podLabels -}}
+{{-   if or (hasPrefix $domain $name) (hasPrefix "app.kubernetes.io/" $name) (eq $name "pod-template-hash") -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "podLabels" "value" $name "why" "this label is the chart's or the cluster's own; Services and budgets find the Pods by it" "fix" "use another name") $) -}}
+{{-   else -}}
+{{-     include "tkc.validate.labelValue" (merge (dict "path" "podLabels" "name" $name "text" (include "tkc.scalar" $value)) $) -}}
+{{-   end -}}
+{{- end -}}
+{{- range $name, $value := .model.spec.podAnnotations -}}
+{{-   if hasPrefix $domain $name -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.podAnnotations" $.model.name) "value" $name "why" (printf "annotations under %s are the chart's own" $domain) "fix" "use another prefix") -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Context: as above and path, name (of the label), text. */ -}}
+{{- define "tkc.validate.labelValue" -}}
+{{- if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" .text) -}}
+{{-   include "tkc.modelFault" (merge (dict "value" (dict .name .text) "why" "the value of a label has at most 63 of A-Z, a-z, 0-9, ., _ and -, and begins and ends with a letter or digit"
+          "fix" "shorten it, or replace what is not allowed") .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Context: as above and path, name, kind. */ -}}
+{{- define "tkc.validate.objectName" -}}
+{{- if or (gt (len .name) 253) (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" .name)) -}}
+{{-   include "tkc.modelFault" (merge (dict "value" .name "why" (printf "no object can have this name: only a-z, 0-9, - and ., beginning and ending with a letter or digit")
+          "fix" (printf "give the name of an existing %s" .kind)) .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Context: as above and toleration. */ -}}
+{{- define "tkc.validate.toleration" -}}
+{{- $operator := index .toleration "operator" | default "Equal" -}}
+{{- $why := "" -}}
+{{- if and (eq $operator "Exists") (index .toleration "value") -}}
+{{-   $why = "operator Exists takes no value" -}}
+{{- else if and (not (index .toleration "key")) (ne $operator "Exists") -}}
+{{-   $why = "without a key the operator must be Exists" -}}
+{{- else if and (hasKey .toleration "tolerationSeconds") (ne (index .toleration "effect" | default "") "NoExecute") -}}
+{{-   $why = "tolerationSeconds needs effect NoExecute" -}}
+{{- end -}}
+{{- with $why -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "tolerations" "value" $.toleration "why" . "fix" "write it as kubectl taint shows the taint") $) -}}
+{{- end -}}
+{{- end -}}
