@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart cluster drills images schema golden lock
+.PHONY: up down status test test-fast lint unit chart property cluster drills images schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -20,6 +20,9 @@ test-fast:  ## all that needs no cluster
 
 lint unit chart cluster:  ## one part of the tests
 	@$(RUN) testing $@
+
+property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a long run
+	@PROPERTY_EXAMPLES=$(EXAMPLES) $(RUN) testing property
 
 drills:     ## storms and broken parts on real engines, minutes each; not in `make test`
 	@$(RUN) testing drills

@@ -59,6 +59,9 @@ def _expand(node: Node, place: str, faults: list[str]) -> None:
     if "type" not in node:
         faults.append(f"{place}: no type")
         return
+    if "integer" in node["type"]:
+        # Fields of the Kubernetes API have 32 bits, and sums of two must fit, too.
+        node.setdefault("maximum", 1_000_000_000)
     if place and "description" not in node:
         faults.append(f"{place}: no description")
     if node["type"] == "object":

@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | cluster | drills | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | property | cluster | drills | golden`."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ PARTS: dict[str, Part] = {
     "lint": lint.run,
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
+    "property": pytest("-q", "-n", "auto", "tests/property"),
     "cluster": cluster,
 }
 RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] for name in PARTS}}

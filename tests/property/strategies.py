@@ -1,0 +1,268 @@
+"""Values trees that the chart's schema accepts, drawn from the schema itself.
+
+A tree begins as a known good set of values (tests/chart/cases.py) and takes edits: any key that the schema knows gets
+any value that the schema allows, null included. Most trees so stay near to what people write and reach the manifests,
+instead of ending at the first fault; and a failing one shrinks to the smallest base with the one edit that matters.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import jsonschema
+from hypothesis import strategies as st
+
+from chart.cases import CASES
+from chart.helm import CHART, MINIMAL, Json
+
+SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
+Strategy = st.SearchStrategy[Any]
+
+MODELS = ("tiny", "other", "m", "a-model-with-a-long-name-0123456789")
+FREE_KEYS = {
+    "env": ("A", "VLLM_RPC_TIMEOUT", "VLLM_KV_CACHE_LAYOUT", "LMCACHE_LOG_LEVEL", "TKC_ENGINE_FORK", "OMP_NUM_THREADS"),
+    "nodeSelector": ("pool", "node.kubernetes.io/instance-type", "example.com/a.b_c"),
+    "podAnnotations": ("example.com/note", "prometheus.io/scrape", "note"),
+    "podLabels": ("team", "example.com/team"),
+    "requests": ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "nvidia.com/mig-3g.20gb"),
+    "limits": ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "nvidia.com/mig-3g.20gb"),
+    "matchLabels": ("a", "example.com/b"),
+    "models": MODELS,
+}
+"""Names for keys that are the user's, by the name of their map."""
+
+# Characters that templates, YAML, JSON and shells read as something.
+AWKWARD = (
+    """ '"`{}[]<>()$%&*!|?#@,;:=+-~^/\\_.0123456789eExXnNtT\n\t\r\u00e9\u00df\u20ac\u4e2d\u200b\u2028\ufeff\U0001f600"""
+)
+WORDS = (
+    "", "~", "null", "true", "no", "{{", "}}", "{{ .Values }}", "{}", "[]", "- a", "a: b", "# a", "'", '"', "\\", "%s", "%!d(string)",
+    "$(POD_NAME)", "$(A)", "$$", "1e6", "1E6", "0x10", "012", ".5", "1_000", "2026-11-01", "a\nb", "a\n---\nb", " a", "a ", "|", ">",
+    "*a", "&a", "!!str a", "\u00e9", "\u4e2d\u6587", "<no value>", "a" * 64, "a" * 300,
+)  # fmt: skip
+QUANTITIES = (
+    "1Gi", "512Mi", "40Gi", "100m", "0", "", "1.5Gi", "0.5", "1e3", "1Ki ", "1Zi", "-1Gi", "9223372036854775807", "16Ei",
+    0, 1, 2, 0.1, 0.5, 1000000, 1073741824, 42949672960, 1099511627776, 1e15, 1e21,
+)  # fmt: skip
+NUMBERS = (0, 1, 2, 3, 16, 32, 48, 64, 100, 128, 256, 1000, 65535, 100000, 1000000, 1048576, 4294967295, 10**12, 2**53)
+
+HINTS: dict[str, tuple[Any, ...]] = {
+    "lineOfBusiness": ("retail", "a", "b" * 30),
+    "nameOverride": ("", "kv", "k" * 40),
+    "mountPath": ("/mnt/kv-l2", "/kv", "/data/l2"),
+    "path": ("/srv/kv", "/opt/model", ""),
+    "claimName": ("kv", "", "models.v1"),
+    "subPath": ("tiny", "a/b", ""),
+    "name": ("regcred", "models", "hf-token"),
+    "secretName": ("", "api-key"),
+    "repository": ("registry.example/engine", "vllm/vllm-openai", "a:5000/b"),
+    "tag": ("dev", "v1", "20261101", 20261101, 4e12, True, ""),
+    "digest": ("", "sha256:" + "0123456789abcdef" * 4),
+    "id": ("Qwen/Qwen2-7B-Instruct", "gpt2"),
+    "revision": ("0123456789abcdef0123456789abcdef01234567", "main"),
+    "bucket": ("models",),
+    "prefix": ("models/tiny",),
+    "region": ("us-west-2",),
+    "endpoint": ("", "https://s3.example:9000"),
+    "vllm": ("0.32.0", "0.32.0+cpu", ""),
+    "lmcache": ("0.5.6", ""),
+    "serverAddress": ("http://prometheus.monitoring:9090",),
+    "query": ('sum(rate(vllm:num_requests_waiting{model="a"}[1m]))',),
+    "threshold": ("5", 5, 1000000, 0.5),
+    "topologyKey": ("kubernetes.io/hostname", "topology.kubernetes.io/zone"),
+    "cidr": ("10.0.0.0/8", "fd00::/8"),
+    "except": (["10.1.0.0/16"],),
+    "header": ("X-Session-ID", "X-User-ID"),
+    "ompThreadsBind": ("auto", "nobind", "0-3", 3),
+    "kvCacheDtype": ("auto", "fp8"),
+    "servedName": ("", "org/Model-1e6"),
+    "args": ([], ["--seed", 1], ["--max-num-batched-tokens", 2097152], ["--rope-scaling", '{"factor": 2.0}']),
+    "affinity": (
+        {},
+        {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["a'\"{{"[:1]]}]}]}}},
+    ),
+    "metrics": (
+        [],
+        [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}],
+    ),
+    "tolerations": ([], [{"operator": "Exists"}], [{"key": "gpu", "operator": "Equal", "value": "a", "effect": "NoSchedule"}]),
+    "imagePullSecrets": ([], [{"name": "regcred"}], [{"name": "a"}, {"name": "b"}]),
+    "instanceTypes": ([], ["ml.g6e.4xlarge"], ["a", "b"]),
+}  # fmt: skip
+"""Values that are likely to be accepted, by the last part of their key."""
+
+
+def resolve(node: Json) -> Json:
+    """Follow a reference."""
+    found: Json = SCHEMA["definitions"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
+    return found
+
+
+def _allows(text: str, hint: Any) -> bool:
+    """Whether a subschema takes a value."""
+    return bool(jsonschema.Draft7Validator({**json.loads(text), "definitions": SCHEMA["definitions"]}).is_valid(hint))
+
+
+@dataclass(frozen=True)
+class Place:
+    """A key that the schema knows; "*" in the path stands for a key of the user's."""
+
+    path: tuple[str, ...]
+    node: Json
+
+    def __hash__(self) -> int:
+        return hash(self.path)
+
+
+def _free(node: Json) -> Json | None:
+    """The schema of the user's own keys of a map."""
+    for child in node.get("patternProperties", {}).values():
+        return resolve(child)
+    extra = node.get("additionalProperties")
+    return resolve(extra) if isinstance(extra, dict) else None
+
+
+def _places(node: Json, path: tuple[str, ...] = ()) -> Iterator[Place]:
+    if path:
+        yield Place(path, node)
+    for name, child in node.get("properties", {}).items():
+        yield from _places(resolve(child), (*path, name))
+    if (free := _free(node)) is not None:
+        yield from _places(free, (*path, "*"))
+
+
+PLACES = [place for place in _places(SCHEMA) if place.path[0] not in ("global", "model-endpoint")]
+
+
+def _text(node: Json) -> Strategy:
+    if pattern := node.get("pattern"):
+        return st.from_regex(pattern, fullmatch=True)
+    texts = st.one_of(st.sampled_from(WORDS), st.text(alphabet=AWKWARD, max_size=12))
+    least = node.get("minLength", 0)
+    return texts.filter(lambda text: len(text) >= least) if least else texts
+
+
+def _number(node: Json, kind: str) -> Strategy:
+    low, high = node.get("minimum"), node.get("maximum")
+    if "exclusiveMinimum" in node:
+        low = node["exclusiveMinimum"] + 0.01
+    fits = [each for each in NUMBERS if (low is None or each >= low) and (high is None or each <= high)]
+    if kind == "integer":
+        return st.one_of(*([st.sampled_from(fits)] if fits else []), st.integers(low, high))
+    floats = st.floats(low, high, allow_nan=False, allow_infinity=False)
+    return st.one_of(*([st.sampled_from(fits)] if fits else []), floats)
+
+
+def _object(node: Json, name: str, depth: int) -> Strategy:
+    properties = {key: resolve(child) for key, child in node.get("properties", {}).items()}
+    required = node.get("required", [])
+    free = _free(node)
+
+    @st.composite
+    def draw_object(draw: st.DrawFn) -> Json:
+        made: Json = {key: draw(value(key, properties[key], depth + 1, null=False)) for key in required}
+        if properties:
+            for key in draw(st.lists(st.sampled_from(sorted(properties)), max_size=4, unique=True)):
+                made.setdefault(key, draw(value(key, properties[key], depth + 1)))
+        if free is not None:
+            for key in draw(st.lists(st.sampled_from(FREE_KEYS.get(name, ("a",))), max_size=2, unique=True)):
+                made[key] = draw(value(key, free, depth + 1))
+        return made
+
+    return draw_object()
+
+
+def value(name: str, node: Json, depth: int = 0, null: bool = True) -> Strategy:
+    """Any value that the schema allows for a key of this name; likely ones more often than not."""
+    return _value(name, json.dumps(node, sort_keys=True), min(depth, 1), null)
+
+
+@cache
+def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
+    node: Json = json.loads(text)
+    kinds = node["type"] if isinstance(node["type"], list) else [node["type"]]
+    options: list[Strategy] = []
+    if "enum" in node:
+        options.append(st.sampled_from([each for each in node["enum"] if each is not None]))
+    elif kinds[0] == "string" and "number" in kinds and "boolean" not in kinds and name not in HINTS:
+        options.append(st.sampled_from(QUANTITIES))
+    for kind in kinds if "enum" not in node else []:
+        if kind == "string":
+            options.append(_text(node))
+        elif kind in ("integer", "number"):
+            options.append(_number(node, kind))
+        elif kind == "boolean":
+            options.append(st.booleans())
+        elif kind == "array":
+            options.append(st.lists(value(f"{name}[]", resolve(node["items"]), depth + 1, null=False), max_size=3))
+        elif kind == "object" and "properties" not in node and node.get("additionalProperties") is True:
+            options.append(st.just({}))
+        elif kind == "object":
+            options.append(_object(node, name, depth))
+    wild = st.one_of(*options)
+    hints = [each for each in HINTS.get(name, ()) if _allows(text, each)]
+    likely = st.sampled_from(hints) if hints else wild
+    chosen = st.one_of(likely, likely, wild)
+    return st.one_of(chosen, chosen, chosen, chosen, chosen, st.none()) if null and "null" in kinds else chosen
+
+
+@st.composite
+def _edit(draw: st.DrawFn) -> tuple[tuple[str, ...], Any]:
+    """A key and its new value."""
+    place = draw(st.sampled_from(PLACES))
+    path: list[str] = []
+    for part in place.path:
+        if part != "*":
+            path.append(part)
+        elif path == ["models"]:
+            # Mostly the model that is there.
+            path.append(draw(st.sampled_from(("tiny", "tiny", "tiny", *MODELS))))
+        else:
+            path.append(draw(st.sampled_from(FREE_KEYS.get(path[-1], ("a",)))))
+    return tuple(path), copy.deepcopy(draw(value(path[-1], place.node)))
+
+
+def _apply(tree: Json, path: tuple[str, ...], new: Any) -> None:
+    for part in path[:-1]:
+        if not isinstance(tree.get(part), dict):
+            tree[part] = {}
+        tree = tree[part]
+    tree[path[-1]] = new
+
+
+@st.composite
+def near_cases(draw: st.DrawFn, most: int = 6) -> Json:
+    """A known good set of values with up to so many edits."""
+    tree: Json = copy.deepcopy(draw(st.sampled_from([MINIMAL, *CASES.values()])))
+    for path, new in draw(st.lists(_edit(), min_size=1, max_size=most)):
+        _apply(tree, path, new)
+    return tree
+
+
+@st.composite
+def from_schema(draw: st.DrawFn) -> Json:
+    """A tree from the schema alone, with what a release cannot do without."""
+    tree: Json = draw(value("", SCHEMA, null=False))
+    for key in ("global", "model-endpoint"):
+        tree.pop(key, None)
+    tree.setdefault("lineOfBusiness", "retail")
+    for name in draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=3, unique=True)):
+        models = tree.get("models")
+        if not isinstance(models, dict):
+            models = tree["models"] = {}
+        one = models.get(name) or draw(value("model", resolve(SCHEMA["properties"]["defaults"]), null=False))
+        one.setdefault("source", copy.deepcopy(MINIMAL["models"]["tiny"]["source"]))
+        models[name] = one
+    if draw(st.booleans()):
+        tree["l2"] = {"volume": {"claimName": "kv"}}
+    return tree
+
+
+RELEASES = ("demo", "r", "a.b", "1st", "r" * 53)
+NAMESPACES = ("tiered-kv-cache", "default", "n" * 63)
