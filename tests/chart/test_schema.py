@@ -26,7 +26,7 @@ ELEMENTS: Json = {
                     "matchExpressions": [{"key": "a", "operator": "In", "values": ["b"]}],
                 },
                 "namespaceSelector": {"matchLabels": {}},
-                "ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]},
+                "ipBlock": {"cidr": "10.0.0.0/8"},
             }
         ]
     },
@@ -91,6 +91,7 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "text for a number": (model(replicas="2"), ["replicas"]),
+    "more Pods than a field of the API holds": (model(replicas=4294967296), ["replicas", "maximum"]),
     "half a Pod": (model(replicas=1.5), ["replicas"]),
     "negative hash seed": (model(cache={"hashSeed": -1}), ["hashSeed"]),
     "no router": (model(routing={"replicas": 0}), ["replicas"]),
@@ -138,7 +139,7 @@ def test_generator_closes_objects_and_lets_null_pass() -> None:
     made = json.loads(generate.generate(SOURCE, "a: 1\n"))
     assert made == {
         "type": "object",
-        "properties": {"a": {"type": ["integer", "null"], "description": "A."}},
+        "properties": {"a": {"type": ["integer", "null"], "maximum": 1_000_000_000, "description": "A."}},
         "additionalProperties": False,
     }
 

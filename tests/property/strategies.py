@@ -76,7 +76,6 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "threshold": ("5", 5, 1000000, 0.5),
     "topologyKey": ("kubernetes.io/hostname", "topology.kubernetes.io/zone"),
     "cidr": ("10.0.0.0/8", "fd00::/8"),
-    "except": (["10.1.0.0/16"],),
     "header": ("X-Session-ID", "X-User-ID"),
     "ompThreadsBind": ("auto", "nobind", "0-3", 3),
     "kvCacheDtype": ("auto", "fp8"),

@@ -1,0 +1,77 @@
+"""Peers of the metrics ports and pull secrets are checked before the API server would refuse half of a release."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chart.helm import Helm, Json
+
+
+def _peers(*peers: Any) -> Json:
+    return {"networkPolicy": {"metricsFrom": list(peers)}}
+
+
+def _expression(**changes: Any) -> Json:
+    return _peers({"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", **changes}]}})
+
+
+FAULTS: dict[str, tuple[Json, list[str]]] = {
+    "empty peer": (_peers({}), ["networkPolicy.metricsFrom[0]: {}", "names nobody", "namespaceSelector: {}"]),
+    "peer of null": (_peers({"ipBlock": None}), ["networkPolicy.metricsFrom[0]", "names nobody"]),
+    "range and Pods": (
+        _peers({"podSelector": {}}, {"podSelector": {}, "ipBlock": {"cidr": "10.0.0.0/8"}}),
+        ["networkPolicy.metricsFrom[1]", "not both", "two entries"],
+    ),
+    "no range": (_peers({"ipBlock": {"cidr": "10.0.0.0"}}), ['ipBlock.cidr: "10.0.0.0"', "10.0.0.0/8"]),
+    "host bits": (
+        _peers({"ipBlock": {"cidr": "10.0.0.1/8"}}),
+        ['ipBlock.cidr: "10.0.0.1/8"', "bits behind the prefix"],
+    ),
+    "octet": (_peers({"ipBlock": {"cidr": "10.0.0.256/32"}}), ['ipBlock.cidr: "10.0.0.256/32"']),
+    "two gaps": (_peers({"ipBlock": {"cidr": "fd00::1::/64"}}), ['ipBlock.cidr: "fd00::1::/64"']),
+    "label name": (
+        _peers({"podSelector": {"matchLabels": {"a b": "c"}}}),
+        ['podSelector.matchLabels: "a b"', "not the name of a label"],
+    ),
+    "label value": (
+        _peers({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
+        ['namespaceSelector.matchLabels: "b c"', "no label a can have this value"],
+    ),
+    "comparison without values": (
+        _expression(operator="NotIn"),
+        ["podSelector.matchExpressions[0].values: []", "there are none", "Exists or DoesNotExist"],
+    ),
+    "values without comparison": (
+        _expression(values=["x"]),
+        ['podSelector.matchExpressions[0].values: ["x"]', "takes no values", "In or NotIn"],
+    ),
+    "condition's label": (_expression(key=""), ['matchExpressions[0]: ""', "not the name of a label"]),
+    "pull secret's name": (
+        {"imagePullSecrets": [{"name": "Reg Cred"}]},
+        ['imagePullSecrets[0].name: "Reg Cred"', "kubectl get secret"],
+    ),
+    "pull secret twice": (
+        {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},
+        ['imagePullSecrets[1].name: "a"', "twice"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAULTS)
+def test_is_refused_with_key_value_and_fix(helm: Helm, case: str) -> None:
+    values, wanted = FAULTS[case]
+    message = helm.refusal(values)
+    assert "1 fault in the values" in message
+    for text in [*wanted, "   why: ", "   fix: "]:
+        assert text in message, message
+
+
+@pytest.mark.parametrize(
+    "cidr",
+    ["0.0.0.0/0", "10.1.2.3/32", "192.168.128.0/17", "::/0", "fd00::/8", "2001:db8::1/128", "1:2:3:4:5:6:7:8/128"],
+)
+def test_ranges_are_accepted(helm: Helm, cidr: str) -> None:
+    policy = helm.template(_peers({"ipBlock": {"cidr": cidr}})).get("NetworkPolicy", "demo-tiny-engine")
+    assert {"ipBlock": {"cidr": cidr}} in policy["spec"]["ingress"][0]["from"]
