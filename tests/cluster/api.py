@@ -120,8 +120,9 @@ class Api:
             stdout=True, stderr=True, stdin=False, tty=False, _preload_content=False,
         )  # fmt: skip
         opened.run_forever(timeout=60)
+        code = opened.returncode  # before read_all, which throws away what it is read from
         printed = str(opened.read_all())
-        assert opened.returncode == 0, f"{command} in {pod}/{container}: {opened.returncode}: {printed}"
+        assert code == 0, f"{command} in {pod}/{container}: {code}: {printed}"
         return printed
 
     def proxy(self, pod: client.V1Pod, port: int, path: str) -> httpx.Response:

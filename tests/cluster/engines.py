@@ -121,9 +121,26 @@ class Engines:
         answer = self.ask(pod, prompt, **more)  # type: ignore[arg-type]
         return answer, self.counters(pod).since(before)
 
-    def lmcache_post(self, pod: client.V1Pod, path: str) -> None:
-        """POST to a Pod's LMCache; raises httpx.HTTPStatusError."""
-        httpx.post(self.api.url(pod, 8180) + path, timeout=60).raise_for_status()
+    def clear_l1(self, pod: client.V1Pod, *, force: bool = False) -> None:
+        """Empty a Pod's L1; what a request has locked stays, unless by `force`."""
+        body = {"tier": "l1", "force": force}
+        httpx.post(self.api.url(pod, 8180) + "/cache/clear", json=body, timeout=60).raise_for_status()
+
+    def clear_l0(self, pod: client.V1Pod) -> None:
+        """Empty a Pod's L0; the values allow it by VLLM_SERVER_DEV_MODE."""
+        self.post(pod, "/reset_prefix_cache", {}).raise_for_status()
+
+    def add_lmcache_arguments(self, *arguments: str) -> None:
+        """Give LMCache arguments for which the chart has no key, and wait until all Pods have them."""
+        name = f"{self.release}-{self.model}-engine"
+        deployment = self.api.apps.read_namespaced_deployment(name, self.namespace)
+        before = {pod.metadata.name for pod in self.pods()}
+        (lmcache,) = [c for c in deployment.spec.template.spec.containers if c.name == "lmcache"]
+        containers = [{"name": "lmcache", "args": [*lmcache.args, *arguments]}]
+        change = {"spec": {"template": {"spec": {"containers": containers}}}}
+        self.api.apps.patch_namespaced_deployment(name, self.namespace, change)
+        wait_for("all Pods replaced", lambda: not before & {pod.metadata.name for pod in self.pods()}, 300)
+        self.ready(len(before))
 
     def lmcache_status(self, pod: client.V1Pod) -> dict[str, Any]:
         """What LMCache says about itself: locks held, objects, tasks."""

@@ -55,8 +55,8 @@ def _fill(engines: Engines, pod: client.V1Pod, prompts: list[list[int]]) -> None
 
 def _ttfts(engines: Engines, pod: client.V1Pod, prompts: list[list[int]]) -> list[float]:
     """Milliseconds to the first token of prompts that all lie in L2 and in no other tier, asked at once."""
-    engines.lmcache_post(pod, "/cache/clear")
-    engines.post(pod, "/reset_prefix_cache", {}).raise_for_status()
+    engines.clear_l1(pod)
+    engines.clear_l0(pod)
     before = engines.counters(pod)
     with ThreadPoolExecutor(len(prompts)) as pool:
         times = list(pool.map(lambda prompt: engines.complete(pod, prompt), prompts))

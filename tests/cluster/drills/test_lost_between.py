@@ -18,6 +18,7 @@ from ..nodes import Nodes
 from .conftest import Install
 
 KILLS = 6
+LEASE_S = 1
 WORKER = "VLLM::Worker"
 
 
@@ -31,19 +32,32 @@ def _found(engines: Engines, pod: client.V1Pod) -> float:
     return samples.total(LMCACHE_L1_HITS) + samples.total(LMCACHE_L2_HITS)
 
 
-def _clear(engines: Engines, pod: client.V1Pod) -> None:
-    engines.lmcache_post(pod, "/cache/clear")
-
-
-def _nothing(engines: Engines, pod: client.V1Pod) -> None:
+def nothing(engines: Engines, pod: client.V1Pod) -> None:
     """The control: held, and nothing lost."""
 
 
-@pytest.mark.parametrize("lose", [_nothing, _clear])
+def clear(engines: Engines, pod: client.V1Pod) -> None:
+    engines.clear_l1(pod)
+
+
+def clear_locked(engines: Engines, pod: client.V1Pod) -> None:
+    engines.clear_l1(pod, force=True)
+
+
+def clear_after_the_lease(engines: Engines, pod: client.V1Pod) -> None:
+    time.sleep(2 * LEASE_S)
+    engines.clear_l1(pod)
+
+
+@pytest.mark.parametrize("lose", [nothing, clear, clear_locked])
 def test_l1_is_cleared_after_the_lookup(engines: Engines, lose: Callable[[Engines, client.V1Pod], None]) -> None:
+    _held(engines, lose)
+
+
+def _held(engines: Engines, lose: Callable[[Engines, client.V1Pod], None]) -> None:
     """The worker, which retrieves, is held; the scheduler has looked up already."""
     first, second = engines.pods()
-    prompt = words(f"held{lose.__name__}")
+    prompt = words(f"held{lose.__name__}".replace("_", ""))
     cold = engines.fill(first, prompt)
     before = _found(engines, second)
     engines.signal(second, WORKER, "STOP")
@@ -79,11 +93,17 @@ def test_lmcache_is_killed_at_any_moment_of_a_hit(engines: Engines) -> None:
         slowest = max(slowest, time.monotonic() - begin)
         engines.restarted(second, "lmcache", number + 1)
     print(f"{KILLS} kills, slowest answer {slowest:.1f} s")
-    wait_for("hits again", lambda: engines.hits(second, words("killed0"))[1].l2 > 0 or _reset(engines, second), 60)
+    wait_for("hits again", lambda: _hits_without_l0(engines, second, words("killed0")), 60)
     assert engines.restarts(second, "vllm") == 0
 
 
-def _reset(engines: Engines, pod: client.V1Pod) -> bool:
-    """Empty L0, so that the next request asks LMCache; always False."""
-    engines.post(pod, "/reset_prefix_cache", {}).raise_for_status()
-    return False
+def _hits_without_l0(engines: Engines, pod: client.V1Pod, prompt: str) -> bool:
+    engines.clear_l0(pod)
+    hits = engines.hits(pod, prompt)[1]
+    return hits.l1 + hits.l2 > 0
+
+
+def test_lease_is_over_before_the_retrieve(engines: Engines) -> None:
+    """The last test of its module: the Pods' LMCache then has a short lease."""
+    engines.add_lmcache_arguments("--l1-read-ttl-seconds", str(LEASE_S))
+    _held(engines, clear_after_the_lease)

@@ -38,7 +38,7 @@ def test_acceptance_after_a_hit(install: Install) -> None:
     cold_text, cold, _ = _acceptance(engines, first, prompt)
     l2_text, from_l2, hits = _acceptance(engines, second, prompt)
     assert hits > 0
-    engines.post(second, "/reset_prefix_cache", {}).raise_for_status()
+    engines.clear_l0(second)
     l1_text, from_l1, hits = _acceptance(engines, second, prompt)
     assert hits > 0
     print(f"accepted: cold {cold:.2f}, after an L2 hit {from_l2:.2f}, after an L1 hit {from_l1:.2f}")
