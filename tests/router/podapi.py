@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import threading
@@ -117,7 +118,8 @@ class PodApi:
         request.send_header("content-type", "application/json")
         request.send_header("content-length", str(len(data)))
         request.end_headers()
-        request.wfile.write(data)
+        with contextlib.suppress(OSError):  # a router that was ended meanwhile
+            request.wfile.write(data)
 
     def _watch(self, request: BaseHTTPRequestHandler) -> None:
         since = int(parse_qs(urlsplit(request.path).query).get("resourceVersion", ["0"])[0] or 0)

@@ -29,7 +29,8 @@ def wait_for(what: str, condition: Callable[[], object], seconds: float = 10.0) 
         time.sleep(0.02)
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nobody listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
@@ -46,10 +47,8 @@ class Router:
         log: file for what it says.
     """
 
-    def __init__(
-        self, program: Path, args: Sequence[str], env: dict[str, str], kubeconfig: Path, log: Path
-    ) -> None:
-        port, metrics = _free_port(), _free_port()
+    def __init__(self, program: Path, args: Sequence[str], env: dict[str, str], kubeconfig: Path, log: Path) -> None:
+        port, metrics = free_port(), free_port()
         self.url, self._metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics}/metrics"
         own = list(args)
         for name, value in {**_PLACE, "--port": str(port), "--prometheus-port": str(metrics)}.items():

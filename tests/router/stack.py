@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,7 @@ class Stack:
         router = Router(self._program, self.args, self.env, kubeconfig, log)
         self._routers.append(router)
         router.wait_workers(*self._ready.values())
+        self._settle()
         return router
 
     def restart_router(self) -> None:
@@ -104,8 +106,13 @@ class Stack:
         return new
 
     def wait_workers(self) -> None:
-        """Wait until the router knows the Ready engines and no other."""
+        """Wait until the router knows the Ready engines and no other, and hears their events."""
         self.router.wait_workers(*self._ready.values())
+        self._settle()
+
+    def _settle(self) -> None:
+        # A ZeroMQ subscriber misses what is published while it connects; nothing tells when it has.
+        time.sleep(0.3 if self._events else 0)
 
     # Requests
 

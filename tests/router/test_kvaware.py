@@ -100,7 +100,9 @@ def test_the_indexes_are_fed(kvaware: Callable[..., Stack]) -> None:
     running = kvaware()
     running.complete(question("a", 0))
     running.complete(question("a", 1))
-    wait_for("a hit in the index", lambda: running.router.metric("vllm_router_kv_placement_lookups_total", outcome="hit"))
+    wait_for(
+        "a hit in the index", lambda: running.router.metric("vllm_router_kv_placement_lookups_total", result="hit")
+    )
 
 
 def test_popular_prefix_under_load(kvaware: Callable[..., Stack]) -> None:

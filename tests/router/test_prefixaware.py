@@ -11,6 +11,7 @@ from router.stack import Stack
 
 NAMES = [f"p{number}" for number in range(12)]
 ROUNDS = 10
+OLDER = {"versions": {"vllm": "0.20.0", "lmcache": "0.5.6"}, "acknowledge": {"unknownPair": True}}
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -18,7 +19,9 @@ def test_repeated_prefixes_stay(stack: Callable[..., Stack], stream: bool) -> No
     """One request at a time, the lowest load there is. 108 repeated prefixes."""
     running = stack("prefixaware")
     assert share_at_holder(running, NAMES, ROUNDS, stream) >= 0.95
-    found = running.router.metric("vllm_router_prefix_routing_decisions_total", policy="cache_aware", outcome="prefix_hit")
+    found = running.router.metric(
+        "vllm_router_prefix_routing_decisions_total", policy="cache_aware", outcome="prefix_hit"
+    )
     assert found >= 0.95 * len(NAMES) * (ROUNDS - 1)
 
 
@@ -56,7 +59,7 @@ def test_popular_prefix_is_spread_under_load(stack: Callable[..., Stack]) -> Non
 
 def test_engine_without_render(stack: Callable[..., Stack]) -> None:
     """Older vLLM: the router falls back to /tokenize."""
-    running = stack("prefixaware", of_model={"engine": {"versions": {"vllm": "0.20.0"}}})
+    running = stack("prefixaware", of_model={"engine": OLDER})
     for engine in running.engines:
         engine.faults.render = False
     assert share_at_holder(running, NAMES[:6], 5, stream=False) >= 0.95

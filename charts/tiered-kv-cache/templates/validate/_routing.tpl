@@ -83,13 +83,20 @@
 {{- define "tkc.validate.gateway" -}}
 {{- $gateway := index .root.tkc.values "gateway" | default dict -}}
 {{- if $gateway.enabled -}}
-{{- if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "gateway.replicas" "gateway.service.type" "gateway.service.port")) -}}
+{{- if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "gateway.replicas" "gateway.maxBodyMiB" "gateway.service.type" "gateway.service.port" "gateway.resources")) -}}
 {{-   if and (index $gateway.service "nodePort") (eq $gateway.service.type "ClusterIP") -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "gateway.service.nodePort" "value" (int64 $gateway.service.nodePort) "why" "gateway.service.type is ClusterIP, which has no node port" "fix" "set gateway.service.type: NodePort, or nodePort: null") -}}
 {{-   end -}}
 {{- end -}}
+{{- include "tkc.validate.resources" (dict "faults" .faults "key" "gateway.resources" "resources" (index $gateway "resources" | default dict)) -}}
+{{- if and $gateway.exclusive (not .root.tkc.values.networkPolicy.enabled) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "gateway.exclusive" "value" true "why" "it is a rule of the NetworkPolicies, and networkPolicy.enabled is false" "fix" "set networkPolicy.enabled: true, or gateway.exclusive: false") -}}
+{{- end -}}
 {{- $served := dict -}}
 {{- range .root.tkc.models -}}
+{{-   if eq .name "gateway" -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" "models" "value" "gateway" "why" "its Service would have the gateway's name" "fix" "rename the key, and keep the wished name in servedName") -}}
+{{-   end -}}
 {{-   $name := .spec.servedName | default .name -}}
 {{-   if hasKey $served $name -}}
 {{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.servedName" .name) "value" $name "why" (printf "models.%s is served under the same name, and the gateway goes by it" (get $served $name))

@@ -58,6 +58,7 @@ spec:
 
 {{- /* Router: open to clients on its HTTP port, its metrics to the given peers only. */ -}}
 {{- define "model-endpoint.network.router" -}}
+{{- $gateway := index .root.tkc.values "gateway" | default dict -}}
 {{- $labels := dict "root" .root "component" "router" "model" .name -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -75,6 +76,11 @@ spec:
     - ports:
         - port: 8000
           protocol: TCP
+      {{- if and $gateway.enabled $gateway.exclusive }}
+      from:
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "gateway") | nindent 8 }}
+        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}
+      {{- end }}
     {{- with .root.tkc.values.networkPolicy.metricsFrom }}
     - from:
         {{- with include "model-endpoint.network.metricsFrom" $.root }}{{ . | nindent 8 }}{{ end }}

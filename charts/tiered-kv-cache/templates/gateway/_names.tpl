@@ -1,0 +1,26 @@
+{{- /* Names of the gateway's objects, and what it is told. Context everywhere: root. */ -}}
+
+{{- define "tkc.gateway.name" -}}
+{{- include "tkc.name" (dict "root" . "part" "gateway") -}}
+{{- end -}}
+
+{{- /* The ConfigMap's name ends in the hash of what it holds, so that the Pods start anew when that changes. */ -}}
+{{- define "tkc.gateway.configName" -}}
+{{- printf "%s-%s" (include "tkc.gateway.name" .) (printf "%s%s" (include "tkc.gateway.source" .) (include "tkc.gateway.config" .) | sha256sum | trunc 8) -}}
+{{- end -}}
+
+{{- define "tkc.gateway.source" -}}
+{{- .Files.Get "files/tkc_gateway.py" -}}
+{{- end -}}
+
+{{- /* Served name -> Service of the model. The Service's own port, since clients may reach it too. JSON. */ -}}
+{{- define "tkc.gateway.config" -}}
+{{- $models := dict -}}
+{{- $timeout := 1 -}}
+{{- range .tkc.models -}}
+{{-   $_ := set $models .servedName (printf "http://%s.%s:%d" (include "tkc.model.name" .) $.Release.Namespace (int64 .spec.routing.service.port)) -}}
+{{-   $timeout = max $timeout (int64 .spec.routing.requestTimeoutSeconds) -}}
+{{- end -}}
+{{- toJson (dict "models" $models "timeoutSeconds" $timeout "port" 8000 "metricsPort" 29000
+      "maxBodyBytes" (mul (int64 .tkc.values.gateway.maxBodyMiB) 1048576) "graceSeconds" 50) -}}
+{{- end -}}
