@@ -30,9 +30,7 @@ def _message(question: Question, error: str) -> str | None:
     faults = re.split(r"\n\n\d+\. ", error[error.index(ours) :])[1:]
     if not faults or any("\n   why: " not in fault or "\n   fix: " not in fault for fault in faults):
         return f"a message without key, why and fix: {error}"
-    if re.search(r"%!|<no value>|<nil>|map\[", re.sub(r'^\S+: .*$|"(\\.|[^"\\])*"', "", error, flags=re.MULTILINE)):
-        return f"a message with an unprinted value: {error}"
-    return None
+    return _unprinted(question, error)
 
 
 def _judged(_: Question, answer: Answer) -> str | None:
@@ -101,7 +99,13 @@ def _powers(question: Question, answer: Answer) -> str | None:
 
 
 def _empties(question: Question, answer: Answer) -> str | None:
-    for word in ("<no value>", "<nil>", "%!"):
-        if word in answer.manifests and not any(word in text for text in texts(question.values)):
-            return f"printed: {word}"
+    return _unprinted(question, answer.manifests)
+
+
+def _unprinted(question: Question, text: str) -> str | None:
+    """What Go prints for a value that is not there, or of another type than the template thought."""
+    given = [*texts(question.values)]
+    for word in ("<no value>", "<nil>", "%!", "map["):
+        if word in text and not any(word in each for each in given):
+            return f"printed {word}: {text}"
     return None

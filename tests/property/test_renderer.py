@@ -56,7 +56,7 @@ def test_checks_can_fail(renderer: Renderer) -> None:
     assert "the API server: x" in str(_answer(renderer, faults=["x"]))
     assert "two objects" in str(_answer(renderer, objects=[*good.objects, good.objects[0]]))
     assert "printed as powers" in str(_answer(renderer, manifests="replicas: 1e+06"))
-    assert "<no value>" in str(_answer(renderer, manifests="a: <no value>"))
+    assert "printed <no value>" in str(_answer(renderer, manifests="a: <no value>"))
     pod = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"args": ['{"a": }']}]}}
     assert "not JSON" in str(_answer(renderer, objects=[pod]))
     assert "not a DNS name" in str(_answer(renderer, objects=[{"kind": "Pod", "metadata": {"name": "A"}}]))

@@ -24,7 +24,7 @@
 {{- $factors := dict "m" 1 "" 1000 "k" 1000000 "M" 1000000000 "G" 1000000000000 "T" 1000000000000000 "P" 1000000000000000000
       "Ki" 1024000 "Mi" 1048576000 "Gi" 1073741824000 "Ti" 1099511627776000 "Pi" 1125899906842624000 -}}
 {{- /* Beyond "P" a thousandth no longer fits in 64 bits; such an amount only has to stay "very large". */ -}}
-{{- printf "%d" (mulf (float64 $number) (get $factors $unit | default 1125899906842624000) | int64) -}}
+{{- printf "%d" (minf (mulf (float64 $number) (get $factors $unit | default 1125899906842624000)) 9e18 | int64) -}}
 {{- end -}}
 
 {{- /* A valid quantity as whole bytes. */ -}}

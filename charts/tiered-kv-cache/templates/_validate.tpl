@@ -67,6 +67,10 @@
 {{-     if not (include "tkc.quantity.valid" $amount) -}}
 {{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "not a Kubernetes quantity"
               "fix" "write digits and a unit, for example 500m (cores) or 2Gi (bytes)") -}}
+{{-     else if ge (include "tkc.quantity.milli" $amount | int64) 9000000000000000000 -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "more than any machine has" "fix" "check the unit") -}}
+{{-     else if and (contains "/" $resource) (not (regexMatch "^[0-9]+$" (include "tkc.scalar" $amount))) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "devices are counted" "fix" "write a whole number without a unit") -}}
 {{-     else if and (hasSuffix "m" (include "tkc.scalar" $amount)) (regexMatch "^(memory|ephemeral-storage|hugepages-.*)$" $resource) -}}
 {{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "m means thousandths of a byte"
               "fix" "write Mi for 2^20 bytes, M for 10^6 bytes") -}}
@@ -76,7 +80,13 @@
 {{- $limits := (index .resources "limits") | default dict -}}
 {{- range $resource, $amount := (index .resources "requests") | default dict -}}
 {{-   $limit := index $limits $resource -}}
-{{-   if and (not (kindIs "invalid" $limit)) (include "tkc.quantity.valid" $amount) (include "tkc.quantity.valid" $limit) -}}
+{{-   $both := and (not (kindIs "invalid" $limit)) (include "tkc.quantity.valid" $amount) (include "tkc.quantity.valid" $limit) -}}
+{{-   if not (regexMatch "^(cpu|memory|ephemeral-storage)$" $resource) -}}
+{{-     if ne (kindIs "invalid" $limit | ternary "" (toJson $limit)) (toJson $amount) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.requests.%s" $.key $resource) "value" $amount "why" (printf "Kubernetes lends it whole: the limit must be the same, and %s.limits.%s is %s" $.key $resource (kindIs "invalid" $limit | ternary "not given" (toJson $limit)))
+              "fix" "set the limit, and leave the request out") -}}
+{{-     end -}}
+{{-   else if $both -}}
 {{-     if gt (include "tkc.quantity.milli" $amount | int64) (include "tkc.quantity.milli" $limit | int64) -}}
 {{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.requests.%s" $.key $resource) "value" $amount "why" (printf "more than %s.limits.%s: %s" $.key $resource (include "tkc.scalar" $limit))
               "fix" "raise the limit or lower the request") -}}
