@@ -15,6 +15,8 @@ JsonObject = dict[str, Any]
 
 CALL_SECONDS = 20
 """Timeout of one call to the API server."""
+PAGE = 500
+"""Objects of one answer to a list."""
 
 
 class ClusterError(Exception):
@@ -64,9 +66,12 @@ class KubernetesCluster:
 
         try:
             if in_cluster() and not kubeconfig and not context:
-                config.load_incluster_config()  # type: ignore[no-untyped-call,unused-ignore]
-            else:
-                config.load_kube_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call,unused-ignore]
+                inside = client.Configuration()
+                config.load_incluster_config(inside)  # type: ignore[no-untyped-call,unused-ignore]
+                # The client takes HTTPS_PROXY from the environment; from a Pod the API server is never behind one.
+                inside.proxy = None
+                return cls(client.CoreV1Api(client.ApiClient(inside)))
+            config.load_kube_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call,unused-ignore]
         except config.ConfigException as err:
             raise ClusterError(
                 f"no way into a cluster: {err}",
@@ -117,9 +122,15 @@ class KubernetesCluster:
         return (answer or b"").decode("utf-8", "replace")
 
     def _list(self, doing: str, namespace: str, call: Callable[..., Any], **args: Any) -> list[JsonObject]:
-        answer = self._call(doing, namespace, call, limit=500, **args)
-        items = _object(answer or b"{}").get("items")
-        return [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
+        found: list[JsonObject] = []
+        args["limit"] = PAGE
+        while True:
+            answer = _object(self._call(doing, namespace, call, **args) or b"{}")
+            items = answer.get("items")
+            found += [i for i in items if isinstance(i, dict)] if isinstance(items, list) else []
+            args["_continue"] = (answer.get("metadata") or {}).get("continue")
+            if not args["_continue"]:
+                return found
 
     def _call(
         self, doing: str, namespace: str, call: Callable[..., Any], missing_ok: bool = False, **args: Any

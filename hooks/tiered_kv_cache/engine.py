@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,13 +17,31 @@ class EngineError(Exception):
     """vLLM answered with something unexpected; the message says what."""
 
 
+TOP = 5
+"""Candidates whose log probabilities are asked for at each generated token."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One generated token: its id as vLLM writes it, and the log probabilities of the best candidates, it among them."""
+
+    token: str
+    top: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class Completion:
-    """A finished completion. ``ttft_ms``: from sending to the first token, in milliseconds."""
+    """A finished completion.
+
+    ``ttft_ms``: from sending to the first token, in milliseconds. ``steps``: empty when the engine gives no log
+    probabilities. ``cached_tokens``: of this very request, None unless vLLM runs with --enable-prompt-tokens-details.
+    """
 
     text: str
     ttft_ms: float
     prompt_tokens: int | None
+    steps: tuple[Step, ...] = ()
+    cached_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -36,10 +55,11 @@ class Tokens:
 class Engine:
     """One vLLM server. Every method raises http.Unreachable, http.BadAnswer, EngineError or DeadlinePassed."""
 
-    def __init__(self, base_url: str, model: str, deadline: Deadline) -> None:
-        """``model`` is the served name."""
+    def __init__(self, base_url: str, model: str, deadline: Deadline, key: str = "") -> None:
+        """``model`` is the served name; ``key`` the API key, if the engine asks for one."""
         self.model = model
-        self._http = Http(base_url, deadline)
+        self._http = Http(base_url, deadline, key)
+        self._logprobs = True
 
     def close(self) -> None:
         """Close the connections."""
@@ -63,12 +83,13 @@ class Engine:
             raise EngineError(f"/tokenize of vLLM returned no token ids: {str(answer)[:200]}")
         return Tokens(ids, limit if isinstance(limit, int) else None)
 
-    def complete(self, prompt: list[int], max_tokens: int) -> Completion:
-        """Greedy completion of exactly these token ids, streamed.
+    def complete(self, prompt: list[int], max_tokens: int, extra: Mapping[str, Any] | None = None) -> Completion:
+        """Greedy completion of exactly these token ids, streamed; ``extra`` goes into the request.
 
-        The end-of-text token is ignored, so that each call computes the same number of tokens.
+        The end-of-text token is ignored, so that each call computes the same number of tokens. Log probabilities are
+        asked for, once without them if the engine refuses (--max-logprobs): a refused request has computed nothing.
         """
-        body = {
+        body: dict[str, Any] = {
             "model": self.model,
             "prompt": prompt,
             "max_tokens": max_tokens,
@@ -76,10 +97,23 @@ class Engine:
             "ignore_eos": True,
             "stream": True,
             "stream_options": {"include_usage": True},
+            **(extra or {}),
         }
+        if self._logprobs:
+            try:
+                # Ids and not texts: several tokens can have one text.
+                return self._stream({**body, "logprobs": TOP, "return_tokens_as_token_ids": True})
+            except BadAnswer as err:
+                if err.status != 400 or "logprobs" not in err.body:
+                    raise
+                self._logprobs = False
+        return self._stream(body)
+
+    def _stream(self, body: dict[str, Any]) -> Completion:
         text: list[str] = []
+        steps: list[Step] = []
         first: float | None = None
-        prompt_tokens: int | None = None
+        usage: dict[str, Any] = {}
         start = time.perf_counter()
         with self._http.stream("/v1/completions", json=body) as lines:
             for line in lines:
@@ -89,12 +123,18 @@ class Engine:
                 for choice in event.get("choices") or []:
                     first = first if first is not None else time.perf_counter()
                     text.append(choice.get("text") or "")
-                usage = event.get("usage")
-                if usage:
-                    prompt_tokens = usage.get("prompt_tokens")
+                    steps += _steps(choice.get("logprobs"))
+                usage = event.get("usage") or usage
         if first is None:
             raise EngineError(f"{self._http.base_url}/v1/completions ended without a single token")
-        return Completion("".join(text), (first - start) * 1000, prompt_tokens)
+        details = usage.get("prompt_tokens_details") or {}
+        return Completion(
+            "".join(text),
+            (first - start) * 1000,
+            usage.get("prompt_tokens"),
+            tuple(steps),
+            details.get("cached_tokens"),
+        )
 
     def reset_prefix_cache(self) -> bool:
         """Empty L0. False when vLLM has no such endpoint (VLLM_SERVER_DEV_MODE is not set)."""
@@ -124,3 +164,15 @@ class Engine:
         if not isinstance(answer, dict):
             raise EngineError(f"vLLM answered with something other than an object: {str(answer)[:200]}")
         return answer
+
+
+def _steps(logprobs: Any) -> list[Step]:
+    """The tokens of one streamed choice; empty for an engine that gives none, or gives them in another form."""
+    if not isinstance(logprobs, dict):
+        return []
+    found = []
+    for token, top in zip(logprobs.get("tokens") or [], logprobs.get("top_logprobs") or [], strict=False):
+        if not isinstance(top, dict):
+            return []
+        found.append(Step(str(token), {str(k): float(v) for k, v in top.items()}))
+    return found

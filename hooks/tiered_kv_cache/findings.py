@@ -9,14 +9,16 @@ from dataclasses import dataclass
 class Finding:
     """One fault.
 
-    ``what`` names the thing that differs or fails, with the Pods and values; ``fix`` says what a person does about it.
+    ``what`` names the thing that differs or fails, with the Pods and values; ``fix`` says what a person does about it;
+    ``commands`` are lines for a shell that belong to the fix, each of which works as printed.
     """
 
     what: str
     fix: str
+    commands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.what.rstrip('.')}. Fix: {self.fix}"
+        return f"{self.what.rstrip('.')}. Fix: {'; '.join((self.fix, *self.commands))}"
 
 
 class UsageError(Exception):

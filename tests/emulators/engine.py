@@ -50,14 +50,37 @@ class Faults:
     restart_in_long: bool = False
     """All counters fall to 0 with the first long completion."""
     foreign_tokens: int = 0
-    """Prompt tokens of other requests that appear beside each long completion."""
+    """Prompt tokens of other requests, all computed, that appear beside each long completion."""
     l1_without_l2: bool = False
     """Another Pod's blocks are found in L1: a wrongly shared server."""
+    load_fails: bool = False
+    """LMCache finds blocks, but vLLM cannot load them and computes them anew."""
+    near_tie: bool = False
+    """The last generated token flips between two nearly equal candidates when blocks were loaded."""
+    restless: bool = False
+    """Each answer differs, cached or not: an engine that does not agree with itself."""
+    load_seconds: float = 0.0
+    """Time that loading blocks takes."""
+    drift: float = 0.0
+    """Added to the log probabilities of the second candidate when blocks were loaded."""
+    no_logprobs: bool = False
+    """vLLM runs with --max-logprobs 0."""
+    no_salt: bool = False
+    """cache_salt is refused, as by a vLLM without prefix caching."""
+    ignores_salt: bool = False
+    per_request: bool = False
+    """vLLM runs with --enable-prompt-tokens-details."""
+    foreign_once: bool = False
+    """foreign_tokens appear beside the first long completion only."""
 
 
 @dataclass
 class Engine:
-    """One engine. Sizes in tokens. ``hash_seed`` is part of every key, as is the model's path in LMCache."""
+    """One engine. Sizes in tokens. ``hash_seed`` is part of every key, as is the model's path in LMCache.
+
+    ``in_process``: LMCache runs inside vLLM: no server of its own, no counters by tier, and no salt in its keys;
+    ``lmcache_metrics``: its own counters appear among vLLM's. ``key``: the API key, empty for none.
+    """
 
     l2_dir: Path
     model: str = "tiny"
@@ -66,6 +89,10 @@ class Engine:
     max_model_len: int = 4096
     hash_seed: str = "0"
     l0: bool = True
+    l2: bool = True
+    in_process: bool = False
+    lmcache_metrics: bool = False
+    key: str = ""
     faults: Faults = field(default_factory=Faults)
 
     def __post_init__(self) -> None:
@@ -73,8 +100,10 @@ class Engine:
         self._l0: set[str] = set()
         self._l1: set[str] = set()
         self._count: Counter[str] = Counter()
+        self._number = 0
         self._servers: list[ThreadingHTTPServer] = []
         self.requests: list[dict[str, Any]] = []
+        self.keyed: list[str] = []
         self.dropped = 0
 
     # Life
@@ -82,7 +111,7 @@ class Engine:
     def start(self) -> Engine:
         """Listen on two free loopback ports; a server that is down has a port on which nothing listens."""
         self.vllm_port = self._serve(self._vllm, self.faults.vllm_down)
-        self.lmcache_port = self._serve(self._lmcache, self.faults.lmcache_down)
+        self.lmcache_port = self._serve(self._lmcache, self.faults.lmcache_down or self.in_process)
         return self
 
     def stop(self) -> None:
@@ -117,9 +146,9 @@ class Engine:
 
     # The cache
 
-    def _keys(self, ids: list[int], size: int) -> list[str]:
+    def _keys(self, ids: list[int], size: int, salt: str = "") -> list[str]:
         """A key for each full block of ``size``; like the real ones, it depends on all tokens before."""
-        keys, digest = [], hashlib.sha256(f"{self.hash_seed}/{self.model}/{size}".encode())
+        keys, digest = [], hashlib.sha256(f"{self.hash_seed}/{self.model}/{size}/{salt}".encode())
         for end in range(size, len(ids) + 1, size):
             digest.update(json.dumps(ids[end - size : end]).encode())
             keys.append(digest.hexdigest()[:32])
@@ -128,32 +157,43 @@ class Engine:
     def _file(self, key: str) -> Path:
         return self.l2_dir / f"-models-{self.model}@{key}.data"
 
-    def _lookup(self, ids: list[int]) -> int:
+    def _salts(self, body: dict[str, Any]) -> tuple[str, str]:
+        """What a request adds to the keys of L0 and of LMCache."""
+        salt = "" if self.faults.ignores_salt else body.get("cache_salt", "")
+        tag = (body.get("kv_transfer_params") or {}).get("lmcache.tag.verify", "")
+        return salt, tag if self.in_process else salt
+
+    def _lookup(self, ids: list[int], salts: tuple[str, str]) -> int:
         """Count a request through L0, L1 and L2; returns its cached tokens."""
-        blocks = self._keys(ids, self.block_size)[: (len(ids) - 1) // self.block_size]
+        blocks = self._keys(ids, self.block_size, salts[0])[: (len(ids) - 1) // self.block_size]
         hits0 = _leading(blocks, lambda k: self.l0 and k in self._l0) * self.block_size
         self._count["l0"] += hits0
         if self.faults.not_connected:
             return hits0
-        chunks = self._keys(ids, self.chunk_size)
+        chunks = self._keys(ids, self.chunk_size, salts[1])
         self._count["requested"] += len(chunks) * self.chunk_size
         in_l1 = len(chunks) if self.faults.l1_without_l2 else _leading(chunks, lambda k: k in self._l1)
-        most = self.faults.l2_prefix_only
-        in_l2 = _leading(chunks[in_l1:most], lambda k: self._file(k).exists())
+        most = self.faults.l2_prefix_only if self.l2 else 0
+        in_l2 = _leading(chunks[in_l1 : in_l1 if most == 0 else most], lambda k: self._file(k).exists())
         self._l1.update(chunks[: in_l1 + in_l2])
         self._count["l1"] += in_l1 * self.chunk_size
         self._count["l2"] += in_l2 * self.chunk_size
-        loaded = max(0, (in_l1 + in_l2) * self.chunk_size - hits0)
-        self._count["external"] += loaded
+        self._count["remote_reads"] += in_l2
+        found = max(0, (in_l1 + in_l2) * self.chunk_size - hits0)
+        self._count["external"] += found
+        loaded = 0 if self.faults.load_fails else found
+        self._count["loaded"] += loaded
         return hits0 + loaded
 
-    def _store(self, ids: list[int]) -> None:
-        self._l0.update(self._keys(ids, self.block_size))
-        if self.faults.not_connected:
+    def _store(self, ids: list[int], body: dict[str, Any]) -> None:
+        salts = self._salts(body)
+        self._l0.update(self._keys(ids, self.block_size, salts[0]))
+        if self.faults.not_connected or (body.get("kv_transfer_params") or {}).get("lmcache.skip_save"):
             return
-        new = [k for k in self._keys(ids, self.chunk_size) if not self._file(k).exists()]
-        self._l1.update(self._keys(ids, self.chunk_size))
-        if self.faults.store:
+        chunks = self._keys(ids, self.chunk_size, salts[1])
+        new = [k for k in chunks if not self._file(k).exists()]
+        self._l1.update(chunks)
+        if self.faults.store and self.l2:
             threading.Timer(self.faults.store_seconds, self._write, (new,)).start()
 
     def _write(self, keys: list[str]) -> None:
@@ -166,7 +206,11 @@ class Engine:
 
     def _vllm(self, http: BaseHTTPRequestHandler) -> None:
         path, body = http.path.partition("?")[0], _body(http)
-        if path == "/health":
+        if http.headers.get("Authorization"):
+            self.keyed.append(path)
+        if path.startswith("/v1") and self.key and http.headers.get("Authorization") != f"Bearer {self.key}":
+            _send(http, 401, '{"error":"Unauthorized"}')
+        elif path == "/health":
             _send(http, self.faults.vllm_health, "")
         elif path == "/metrics":
             _send(http, 200, self._vllm_metrics(), "text/plain; version=0.0.4")
@@ -195,6 +239,10 @@ class Engine:
     def _complete(self, http: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         ids = body["prompt"] if isinstance(body["prompt"], list) else tokens(body["prompt"])
         long = len(ids) >= self.chunk_size
+        refused = self._refused(body)
+        if refused:
+            _send(http, 400, json.dumps({"error": {"message": refused, "type": "BadRequestError", "code": 400}}))
+            return
         if long and self.faults.drop_stream:
             self.dropped += 1
             http.connection.shutdown(socket.SHUT_RDWR)
@@ -204,25 +252,54 @@ class Engine:
             self.requests.append(body)
             if long and self.faults.restart_in_long:
                 self._count.clear()
-            cached = self._lookup(ids)
-            self._count["prompt"] += len(ids) + (self.faults.foreign_tokens if long else 0)
-        time.sleep((len(ids) - cached) * self.faults.ms_per_token / 1000)
+            cached = self._lookup(ids, self._salts(body))
+            foreign = self.faults.foreign_tokens if long else 0
+            if long and self.faults.foreign_once:
+                self.faults.foreign_tokens = 0
+            self._count["prompt"] += len(ids) + foreign
+            self._count["computed"] += len(ids) - cached + foreign
+            self._number += 1
+        time.sleep((len(ids) - cached) * self.faults.ms_per_token / 1000 + (self.faults.load_seconds if cached else 0))
         number = int(hashlib.sha256(json.dumps(ids).encode()).hexdigest(), 16)
-        if self.faults.wrong_blocks and cached:
-            number += 1
+        number += (1 if self.faults.wrong_blocks and cached else 0) + (
+            self._number + self.vllm_port if self.faults.restless else 0
+        )
         if long and self.faults.stream_error:
             _stream(http, iter([{"error": {"message": "EngineCore died", "code": 500}}]))
             return
-        _stream(http, self._events(number, body["max_tokens"], len(ids)))
+        _stream(http, self._events(number, body, len(ids), cached))
         with self._lock:
-            self._store(ids)
+            self._store(ids, body)
 
-    def _events(self, number: int, max_tokens: int, prompt_tokens: int) -> Iterator[dict[str, Any]]:
+    def _refused(self, body: dict[str, Any]) -> str:
+        """Text of a 400, or nothing."""
+        if self.faults.no_logprobs and body.get("logprobs"):
+            return f"Requested sample logprobs of {body['logprobs']}, which is greater than max allowed: 0"
+        if self.faults.no_salt and body.get("cache_salt"):
+            return "Parameter 'cache_salt' is not supported"
+        return ""
+
+    def _events(self, number: int, body: dict[str, Any], prompt_tokens: int, cached: int) -> Iterator[dict[str, Any]]:
         base = {"id": "cmpl-1", "object": "text_completion", "model": self.model}
-        for i in range(max_tokens):
-            word = WORDS[(number >> (3 * i)) % len(WORDS)]
-            yield {**base, "choices": [{"index": 0, "text": f" {word}", "finish_reason": None}]}
-        usage = {"prompt_tokens": prompt_tokens, "completion_tokens": max_tokens}
+        most = body["max_tokens"]
+        for i in range(most):
+            best = (number >> (3 * i)) % len(WORDS)
+            top = {f"token_id:{(best + k) % len(WORDS)}": -0.5 - 2.0 * k for k in range(5)}
+            if self.faults.near_tie and i == most - 1:
+                second = (best + 1) % len(WORDS)
+                top[f"token_id:{second}"] = -0.51
+                if cached:
+                    best, top[f"token_id:{second}"] = second, -0.49
+            elif cached:
+                top[f"token_id:{(best + 1) % len(WORDS)}"] += self.faults.drift
+            choice: dict[str, Any] = {"index": 0, "text": f" {WORDS[best]}", "finish_reason": None}
+            if body.get("logprobs"):
+                name = f"token_id:{best}"
+                choice["logprobs"] = {"tokens": [name], "token_logprobs": [top[name]], "top_logprobs": [top]}
+            yield {**base, "choices": [choice]}
+        usage: dict[str, Any] = {"prompt_tokens": prompt_tokens, "completion_tokens": most}
+        if self.faults.per_request:
+            usage["prompt_tokens_details"] = {"cached_tokens": cached}
         yield {**base, "choices": [], "usage": usage}
 
     def _vllm_metrics(self) -> str:
@@ -237,10 +314,21 @@ class Engine:
         for name, value in (
             ("prompt_tokens", c["prompt"]),
             ("prefix_cache_hits", c["l0"]),
+            ("external_prefix_cache_queries", c["requested"]),
             ("external_prefix_cache_hits", c["external"]),
         ):
             lines += [f"# HELP vllm:{name}_total x", f"# TYPE vllm:{name}_total counter"]
             lines += [f"vllm:{name}_total{label} {float(value)}", f"vllm:{name}_created{label} 1.7e+09"]
+        lines += ["# TYPE vllm:prompt_tokens_by_source_total counter"]
+        for source, value in (
+            ("local_compute", c["computed"]),
+            ("local_cache_hit", c["l0"]),
+            ("external_kv_transfer", c["loaded"]),
+        ):
+            lines += [f'vllm:prompt_tokens_by_source_total{{engine="0",source="{source}"}} {float(value)}']
+        if self.lmcache_metrics:
+            lines += ["# TYPE lmcache:num_remote_read_requests_total counter"]
+            lines += [f'lmcache:num_remote_read_requests_total{{worker_id="0"}} {float(c["remote_reads"])}']
         return "\n".join(lines) + "\n"
 
     # LMCache

@@ -36,7 +36,8 @@ def main(args: argparse.Namespace) -> bool:
         go_with_the_release(cluster, args.namespace, os.environ.get(names.ENV_POD_NAME, ""), say)
         reach = _reach(args, cluster)
         try:
-            result = run(Context(settings, cluster, reach, args.namespace, args.release, deadline, say))
+            key = os.environ.get(names.ENV_API_KEY, "")
+            result = run(Context(settings, cluster, reach, args.namespace, args.release, deadline, say, key))
         finally:
             reach.close()
     except ClusterError as err:

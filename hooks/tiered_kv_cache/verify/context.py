@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from ..cluster import Cluster
 from ..deadline import Deadline
@@ -13,7 +13,7 @@ from .reach import Reach
 
 @dataclass(frozen=True)
 class Context:
-    """One run against one release. ``say`` prints a line of progress."""
+    """One run against one release. ``say`` prints a line of progress; ``api_key`` is never printed."""
 
     settings: Settings
     cluster: Cluster
@@ -22,3 +22,8 @@ class Context:
     release: str
     deadline: Deadline
     say: Callable[[str], None]
+    api_key: str = field(default="", repr=False)
+
+    def within(self, seconds: float) -> Context:
+        """The same with at most so many seconds."""
+        return replace(self, deadline=self.deadline.within(seconds))

@@ -87,9 +87,9 @@ class _Look:
                 fix = f"create PersistentVolumeClaim {claim} in namespace {pod.namespace}, or correct {where}"
                 yield Problem(Finding(f"{waits} does not exist", fix))
             elif phase != "Bound":
-                see = f"see kubectl -n {pod.namespace} describe pvc {claim}"
-                fix = f"{see}: its StorageClass or PersistentVolume is missing"
-                yield Problem(Finding(f"{waits} is {phase}", fix))
+                fix = "its StorageClass or PersistentVolume is missing: see its events"
+                see = f"kubectl describe pvc -n {pod.namespace} {claim}"
+                yield Problem(Finding(f"{waits} is {phase}", fix, (see,)))
 
     def _container(self, status: JsonObject, init: bool) -> Iterator[Problem]:
         model, pod, name = self.model, self.pod, str(status.get("name", ""))
@@ -101,21 +101,29 @@ class _Look:
         if reason in IMAGE_REASONS:
             spec = pod.containers.get(name)
             image = spec.image if spec else status.get("image")
-            key = "hooks.image" if name == names.INIT_L2_ROOT else f"models.{model.name}.engine.image"
+            vllm = pod.containers.get(names.CONTAINER_VLLM)
+            of_hooks = init and not (vllm and vllm.image == image)
+            key = "hooks.image" if of_hooks else f"models.{model.name}.engine.image"
             fix = f"correct {key} (repository, tag, digest), give imagePullSecrets, or load it into node {pod.node}"
             what = f"{who}: image {image} cannot be pulled ({reason}): {message}"
             yield Problem(Finding(what, fix), hopeless=True, short=reason)
         elif reason in CONFIG_REASONS:
-            fix = f"see kubectl -n {pod.namespace} describe pod {pod.name}"
+            fix, see = "see the Pod's events", (f"kubectl describe pod -n {pod.namespace} {pod.name}",)
             if "subPath" in message:
                 fix = f"correct models.{model.name}.source.claim.subPath: the claim has no such folder, and it is mounted read-only"
-            yield Problem(Finding(f"{who}: {reason}: {message}", fix), hopeless=True, short=reason)
+            elif "secret" in message.lower():
+                fix = (
+                    "create the Secret with that key, or correct apiKey (the engines' API key) or "
+                    f"models.{model.name}.source (token or credentials)"
+                )
+                see = (f"kubectl get secrets -n {pod.namespace}",)
+            yield Problem(Finding(f"{who}: {reason}: {message}", fix, see), hopeless=True, short=reason)
         elif not status.get("ready") and last.get("exitCode") not in (None, 0):
-            yield self._ended(status, last, who)
+            yield self._ended(status, last, who, init)
         elif not init and "running" in state and not status.get("ready"):
             yield self._not_ready(name, who)
 
-    def _ended(self, status: JsonObject, last: JsonObject, who: str) -> Problem:
+    def _ended(self, status: JsonObject, last: JsonObject, who: str, init: bool) -> Problem:
         model, pod, name = self.model, self.pod, str(status.get("name", ""))
         restarts = int(status.get("restartCount") or 0)
         # One that runs again may yet become ready.
@@ -131,21 +139,27 @@ class _Look:
         if not message and self.cluster:
             previous = "terminated" not in (status.get("state") or {})
             message = shorten(self.cluster.log(pod.namespace, pod.name, name, previous=previous), 600)
-        fix = f"see kubectl -n {pod.namespace} logs {pod.name} -c {name} --previous"
-        if name == names.INIT_L2_ROOT and message:
-            fix = "do what the message says; it is about the volume of l2.volume"
+        fix, see = "see its log", (f"kubectl logs -n {pod.namespace} {pod.name} -c {name} --previous",)
+        if init and message:
+            about = (
+                f"l2.volume and models.{model.name}.source"
+                if name == names.INIT_L2_ROOT
+                else f"models.{model.name}.source"
+            )
+            fix = f"do what the message says; it is about {about}"
         code = last.get("exitCode")
         what = f"{who}: ended with exit code {code}{down}, {restarts} restarts: {message or 'no message'}"
-        return Problem(Finding(what, fix), hopeless, short=f"{name} ended with exit code {code}")
+        return Problem(Finding(what, fix, see), hopeless, short=f"{name} ended with exit code {code}")
 
     def _not_ready(self, name: str, who: str) -> Problem:
-        logs = f"see kubectl -n {self.pod.namespace} logs {self.pod.name} -c {name}"
+        logs = (f"kubectl logs -n {self.pod.namespace} {self.pod.name} -c {name} --tail=50",)
         if name == names.CONTAINER_LMCACHE:
             what = f"{who} runs but is not ready: the LMCache server is down (its /healthcheck does not answer)"
-            return Problem(Finding(what, logs), short="LMCache down")
+            return Problem(Finding(what, "see its log", logs), short="LMCache down")
         longer = f"hooks.verify.deadlineSeconds and models.{self.model.name}.probes.startup.budget"
         what = f"{who} runs but is not ready: vLLM's /health does not answer yet"
-        return Problem(Finding(what, f"{logs}; if it only needs longer, raise {longer}"), short=f"{name} starting")
+        fix = f"see its log; if it only needs longer, raise {longer}"
+        return Problem(Finding(what, fix, logs), short=f"{name} starting")
 
 
 def _events(model: ModelSpec, pod: Pod, cluster: Cluster, known: bool) -> Iterator[Problem]:
@@ -155,11 +169,11 @@ def _events(model: ModelSpec, pod: Pod, cluster: Cluster, known: bool) -> Iterat
     for reason, event in newest.items():
         if reason not in (ALWAYS_EVENTS if known else EVENTS):
             continue
-        fix = f"see kubectl -n {pod.namespace} describe pod {pod.name}"
+        fix, see = "see the Pod's events", (f"kubectl describe pod -n {pod.namespace} {pod.name}",)
         if reason in MOUNT_EVENTS:
-            fix = f"check the volume and its claim (l2.volume, models.{model.name}.source); {fix}"
+            fix = f"check the volume and its claim (l2.volume, models.{model.name}.source)"
         message = shorten(str(event.get("message") or ""), 300)
-        yield Problem(Finding(f"model {model.name}: Pod {pod.name}: event {reason}: {message}", fix), short=reason)
+        yield Problem(Finding(f"model {model.name}: Pod {pod.name}: event {reason}: {message}", fix, see), short=reason)
 
 
 def _plain(model: ModelSpec, pod: Pod) -> Problem:
@@ -170,9 +184,10 @@ def _plain(model: ModelSpec, pod: Pod) -> Problem:
         if not s.get("ready")
     ]
     short = ", ".join(states) or pod.phase or "no status yet"
-    see = f"see kubectl -n {pod.namespace} describe pod {pod.name}"
+    see = (f"kubectl describe pod -n {pod.namespace} {pod.name}",)
     what = f"model {model.name}: Pod {pod.name} is not Ready: {short}"
-    return Problem(Finding(what, f"{see}; if it only needs longer, raise hooks.verify.deadlineSeconds"), short=short)
+    fix = "see its events; if it only needs longer, raise hooks.verify.deadlineSeconds"
+    return Problem(Finding(what, fix, see), short=short)
 
 
 def _waiting(status: JsonObject) -> str:

@@ -1,4 +1,4 @@
-"""One engine Pod as verify talks to it: vLLM, its LMCache server, and their counters together."""
+"""One engine Pod as verify talks to it: vLLM, LMCache where it has a port of its own, and their counters together."""
 
 from __future__ import annotations
 
@@ -11,28 +11,38 @@ from ..engine import Engine, EngineError
 from ..findings import Finding
 from ..http import BadAnswer, Unreachable
 from ..lmcache import LMCache
-from ..metrics import Counters, MetricsError
+from ..metrics import INPROCESS_PREFIX, Counters, MetricsError
 from ..pods import Pod
 from .config import ModelSpec
 from .reach import Reach
 
 
+class Unauthorized(Exception):
+    """vLLM of ``pod`` wants another API key than verify has."""
+
+    def __init__(self, pod: Pod) -> None:
+        super().__init__(f"Pod {pod.name} answered 401")
+        self.pod = pod
+
+
 @dataclass
 class Target:
-    """A Pod and its clients. ``cache`` is None when the model uses no LMCache tier."""
+    """A Pod and its clients. ``cache`` is None when LMCache has no HTTP port: no tier of its own, or in-process."""
 
     pod: Pod
     engine: Engine
     cache: LMCache | None
+    in_process: bool = False
 
     @classmethod
-    def connect(cls, model: ModelSpec, pod: Pod, reach: Reach, deadline: Deadline) -> Target:
+    def connect(cls, model: ModelSpec, pod: Pod, reach: Reach, deadline: Deadline, key: str = "") -> Target:
         """Make clients; nothing is sent yet, but a port may be forwarded."""
         vllm = reach.url(pod, pod.port(names.CONTAINER_VLLM, names.PORT_VLLM))
+        engine = Engine(vllm, model.served_name, deadline, key)
         cache = None
-        if (model.l1 or model.l2) and names.CONTAINER_LMCACHE in pod.containers:
+        if (model.l1 or model.l2) and not model.in_process and names.CONTAINER_LMCACHE in pod.containers:
             cache = LMCache(reach.url(pod, pod.port(names.CONTAINER_LMCACHE, names.PORT_LMCACHE)), deadline)
-        return cls(pod, Engine(vllm, model.served_name, deadline), cache)
+        return cls(pod, engine, cache, model.in_process)
 
     def close(self) -> None:
         """Close the clients."""
@@ -41,30 +51,37 @@ class Target:
             self.cache.close()
 
     def counters(self) -> Counters:
-        """Both scrapes, now."""
-        return Counters.read(self.engine.metrics(), self.cache.metrics() if self.cache else None)
+        """All scrapes, now."""
+        return Counters.read(self.engine.metrics(), self.cache.metrics() if self.cache else None, self.in_process)
+
+    def tells_tiers(self) -> bool:
+        """Whether LMCache's own counters can be read, which tell L1 from L2; in-process, vLLM may show them with its own."""
+        return self.cache is not None or self.engine.metrics().has_prefix(INPROCESS_PREFIX)
 
 
 def check(model: ModelSpec, target: Target) -> list[Finding]:
-    """Whether both servers of a Pod answer as they must before anything is measured; all faults."""
+    """Whether the servers of a Pod answer as they must before anything is measured; all faults. Raises Unauthorized."""
     who = f"model {model.name}: Pod {target.pod.name}"
     found: list[Finding] = []
-    logs = f"kubectl -n {target.pod.namespace} logs {target.pod.name} -c"
+    logs = f"kubectl logs -n {target.pod.namespace} {target.pod.name} --tail=50 -c"
 
-    def ask(call: Callable[[], object], what: str, fix: str) -> bool:
+    def ask(call: Callable[[], object], what: str, fix: str, container: str) -> bool:
         try:
             call()
         except (Unreachable, BadAnswer, EngineError, MetricsError) as err:
-            found.append(Finding(f"{who}: {what}: {err}", fix))
+            if isinstance(err, BadAnswer) and err.status == 401:
+                raise Unauthorized(target.pod) from err
+            found.append(Finding(f"{who}: {what}: {err}", fix, (f"{logs} {container}",)))
             return False
         return True
 
-    vllm_fix = f"see {logs} {names.CONTAINER_VLLM}; and that a NetworkPolicy lets verify reach it"
-    if ask(target.engine.health, "vLLM does not answer", vllm_fix):
-        ask(target.engine.metrics, "vLLM's /metrics cannot be read", vllm_fix)
+    vllm = names.CONTAINER_VLLM
+    fix = "see its log, and that a NetworkPolicy lets verify reach it"
+    if ask(target.engine.health, "vLLM does not answer", fix, vllm):
+        ask(target.engine.metrics, "vLLM's /metrics cannot be read", fix, vllm)
         served: list[str] = []
         readable = ask(
-            lambda: served.extend(target.engine.served_models()), "vLLM's /v1/models cannot be read", vllm_fix
+            lambda: served.extend(target.engine.served_models()), "vLLM's /v1/models cannot be read", fix, vllm
         )
         if readable and model.served_name not in served:
             found.append(
@@ -74,10 +91,12 @@ def check(model: ModelSpec, target: Target) -> list[Finding]:
                 )
             )
     if target.cache:
-        fix = (
-            f"see {logs} {names.CONTAINER_LMCACHE}; vLLM goes on without a cache meanwhile; "
-            "and that a NetworkPolicy lets verify reach the port"
-        )
-        if ask(target.cache.health, "the LMCache server is down", fix):
-            ask(target.cache.metrics, "the LMCache server's /metrics cannot be read", fix)
+        fix = "see its log; vLLM goes on without a cache meanwhile; and that a NetworkPolicy lets verify reach the port"
+        if ask(target.cache.health, "the LMCache server is down", fix, names.CONTAINER_LMCACHE):
+            ask(
+                target.cache.metrics,
+                "the LMCache server's /metrics cannot be read",
+                fix,
+                names.CONTAINER_LMCACHE,
+            )
     return found

@@ -8,17 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from emulators.cluster import FakeCluster, Json, pod
 from emulators.engine import Engine, Faults
 from tiered_kv_cache import http
 from tiered_kv_cache.deadline import Deadline
-from tiered_kv_cache.verify import tiers, waiting
+from tiered_kv_cache.verify import diagnose, tiers, waiting
 from tiered_kv_cache.verify.config import ModelSpec, Settings
 from tiered_kv_cache.verify.context import Context
 from tiered_kv_cache.verify.reach import PodIp
 from tiered_kv_cache.verify.result import Result
 from tiered_kv_cache.verify.run import run
+
+# Tests never assert times, not even that an example is quick.
+settings.register_profile("hooks", deadline=None)
+settings.load_profile("hooks")
 
 
 @pytest.fixture(autouse=True)
@@ -26,9 +31,16 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(tiers, "STORE_SECONDS", 0.6)
     monkeypatch.setattr(tiers, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(tiers, "BLIND_SECONDS", 0.2)
+    # Times of emulators on a busy machine mean nothing.
+    monkeypatch.setattr(diagnose, "SLOWER_MS", 1e9)
     monkeypatch.setattr(http, "RETRY_SECONDS", 0.1)
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
+
+
+ENGINE = ("model", "max_model_len", "hash_seed", "l0", "l2", "in_process", "lmcache_metrics", "key")
+"""Settings of an engine; everything else is the Pod's."""
 
 
 @dataclass
@@ -44,7 +56,8 @@ class Release:
         """Add a Pod ``name`` with a running engine; its L2 is the shared root unless ``l2_dir`` is another."""
         directory = l2_dir or self.root
         directory.mkdir(parents=True, exist_ok=True)
-        engine_change = {k: pod_change.pop(k) for k in ("model", "max_model_len", "hash_seed", "l0") if k in pod_change}
+        engine_change = {k: pod_change.pop(k) for k in ENGINE if k in pod_change}
+        pod_change |= {"in_process": True} if engine_change.get("in_process") else {}
         engine = Engine(directory, faults=faults or Faults(), **engine_change).start()
         self.engines.append(engine)
         node = pod_change.pop("node", f"node-{len(self.engines)}")
@@ -66,12 +79,13 @@ class Release:
             "l0": True,
             "l1": True,
             "l2": True,
-            "l2_root": str(self.root),
-            "fingerprint": "0123456789abcdef",
+            "deployment": "demo-tiny-engine",
+            "l2_parent": str(self.root.parent),
+            "config_hash": "c0ffee",
         }
         return ModelSpec(**(known | change))
 
-    def verify(self, *models: ModelSpec, deadline: float = 20, **change: Any) -> Result:
+    def verify(self, *models: ModelSpec, deadline: float = 120, **change: Any) -> Result:
         """Run verify over ``models`` (default: tiny as it should be)."""
         return self._run(models or (self.model(),), deadline, **change)
 
@@ -79,10 +93,10 @@ class Release:
         """Run verify over no model at all."""
         return self._run((), 1)
 
-    def _run(self, models: tuple[ModelSpec, ...], deadline: float, **change: Any) -> Result:
+    def _run(self, models: tuple[ModelSpec, ...], deadline: float, key: str = "", **change: Any) -> Result:
         known: dict[str, Any] = {"prompt_tokens": 1900, "min_speedup": 0, "reset_l0": "auto"}
         settings = Settings(models=models, deadline_seconds=deadline, **(known | change))
-        ctx = Context(settings, self.cluster, PodIp(), "kv", "demo", Deadline(deadline), self.said.append)
+        ctx = Context(settings, self.cluster, PodIp(), "kv", "demo", Deadline(deadline), self.said.append, key)
         return run(ctx)
 
 
@@ -105,6 +119,11 @@ def pair(release: Release) -> Release:
 def findings(result: Result) -> list[str]:
     """All findings as text."""
     return [str(f) for f in (*result.findings, *(f for m in result.models for f in m.findings))]
+
+
+def warnings(result: Result) -> list[str]:
+    """All warnings as text."""
+    return [str(f) for m in result.models for f in m.warnings]
 
 
 def only(result: Result) -> str:

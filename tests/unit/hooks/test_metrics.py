@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -25,6 +26,11 @@ vllm:prefix_cache_hits_total{engine="0",model_name="tiny"} 1792.0
 # HELP vllm:external_prefix_cache_hits_total External prefix cache hits.
 # TYPE vllm:external_prefix_cache_hits_total counter
 vllm:external_prefix_cache_hits_total{engine="0",model_name="tiny"} 1792.0
+# HELP vllm:prompt_tokens_by_source_total Number of prompt tokens by source.
+# TYPE vllm:prompt_tokens_by_source_total counter
+vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny",source="local_compute"} 216.0
+vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny",source="local_cache_hit"} 1792.0
+vllm:prompt_tokens_by_source_total{engine="0",model_name="tiny",source="external_kv_transfer"} 1792.0
 # HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
 # TYPE vllm:cache_config_info gauge
 vllm:cache_config_info{block_size="128",cache_dtype="auto",engine="0"} 1.0
@@ -37,16 +43,50 @@ lmcache_mp_lookup_requested_tokens_total{otel_scope_name="lmcache",model="b"} 8.
 # TYPE lmcache_mp_lookup_hit_l2_tokens_total counter
 lmcache_mp_lookup_hit_l2_tokens_total{otel_scope_name="lmcache"} 1792.0
 """
+# As vLLM's /metrics shows them when LMCache runs in its processes and both share PROMETHEUS_MULTIPROC_DIR: names of LMCache
+# 0.5.6, values of a prompt that came from L2. Gauges have a pid there, and counters no _created.
+IN_PROCESS = """\
+# HELP vllm:prompt_tokens_total Multiprocess metric
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{engine="0",model_name="tiny"} 1900.0
+# HELP vllm:external_prefix_cache_queries_total Multiprocess metric
+# TYPE vllm:external_prefix_cache_queries_total counter
+vllm:external_prefix_cache_queries_total{engine="0",model_name="tiny"} 1900.0
+# HELP vllm:external_prefix_cache_hits_total Multiprocess metric
+# TYPE vllm:external_prefix_cache_hits_total counter
+vllm:external_prefix_cache_hits_total{engine="0",model_name="tiny"} 1792.0
+# HELP lmcache:num_requested_tokens_total Multiprocess metric
+# TYPE lmcache:num_requested_tokens_total counter
+lmcache:num_requested_tokens_total{model_name="tiny",role="worker",worker_id="0"} 1792.0
+# HELP lmcache:num_hit_tokens_total Multiprocess metric
+# TYPE lmcache:num_hit_tokens_total counter
+lmcache:num_hit_tokens_total{model_name="tiny",role="worker",worker_id="0"} 1792.0
+# HELP lmcache:num_remote_read_requests_total Multiprocess metric
+# TYPE lmcache:num_remote_read_requests_total counter
+lmcache:num_remote_read_requests_total{model_name="tiny",role="worker",worker_id="0"} 7.0
+# HELP lmcache:local_cache_usage Multiprocess metric
+# TYPE lmcache:local_cache_usage gauge
+lmcache:local_cache_usage{model_name="tiny",pid="42",role="worker",worker_id="0"} 1.1e+07
+"""
 names = st.from_regex(r"[a-z_:][a-z0-9_:]{0,20}", fullmatch=True)
 numbers = st.integers(0, 2**50)
 
 
 def test_counters_of_both_servers() -> None:
     counters = Counters.read(Samples(VLLM), Samples(LMCACHE))
-    assert counters == Counters(prompt=3800, l0=1792, external=1792, requested=1800, l1=0, l2=1792, stored_chunks=0)
-    assert Counters.read(Samples(VLLM), None) == Counters(prompt=3800, l0=1792, external=1792)
+    of_vllm = Counters(prompt=3800, computed=216, l0=1792, external=1792, loaded=1792)
+    assert counters == replace(of_vllm, requested=1800, l2=1792)
+    assert Counters.read(Samples(VLLM), None) == of_vllm
     assert Samples(VLLM).label(metrics.VLLM_CACHE_CONFIG, "block_size") == "128"
     assert Samples(VLLM).label(metrics.VLLM_CACHE_CONFIG, "nothing") is None
+
+
+def test_counters_in_process() -> None:
+    counters = Counters.read(Samples(IN_PROCESS), None, in_process=True)
+    # This vLLM does not say what was computed: its hits leave it.
+    assert counters == Counters(prompt=1900, computed=108, external=1792, loaded=1792, requested=1900, remote_reads=7)
+    assert Samples(IN_PROCESS).has_prefix(metrics.INPROCESS_PREFIX)
+    assert not Samples(VLLM).has_prefix(metrics.INPROCESS_PREFIX)
 
 
 def test_labels_select() -> None:
@@ -84,7 +124,7 @@ def test_what_a_tier_served() -> None:
     assert Counters(l2=1792, external=1791).served() == (0, 0, 1792)
 
 
-counters = st.builds(Counters, *[numbers] * 7)
+counters = st.builds(Counters, *[numbers] * len(fields(Counters)))
 
 
 @given(counters, counters)

@@ -29,8 +29,9 @@ def settings(release: Release, **change: Any) -> str:
         "l0": True,
         "l1": True,
         "l2": True,
-        "l2Root": str(release.root),
-        "fingerprint": "0123456789abcdef",
+        "deployment": "demo-tiny-engine",
+        "l2Parent": str(release.root.parent),
+        "configHash": "c0ffee",
     }
     return json.dumps({"models": [model | change], "promptTokens": 1900, "deadlineSeconds": 20, "minSpeedup": 0})
 
@@ -54,7 +55,7 @@ def test_pass(connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_fail(connected: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TKC_VERIFY", settings(connected, fingerprint="ffff"))
+    monkeypatch.setenv("TKC_VERIFY", settings(connected, configHash="ffff"))
     out = tmp_path / "log"
     assert __main__.main([*ARGS, "--json-file", str(out)]) == 1
     assert json.loads(out.read_text())["ok"] is False
@@ -65,7 +66,7 @@ def test_json_on_stdout(connected: Release, tmp_path: Path, capsys: pytest.Captu
     config.write_text(settings(connected))
     assert __main__.main([*ARGS, "--config", str(config), "--json"]) == 0
     printed = capsys.readouterr()
-    assert [t["tier"] for t in json.loads(printed.out)["models"][0]["tiers"]] == ["cold", "l2", "l0", "l1"]
+    assert [t["tier"] for t in json.loads(printed.out)["models"][0]["tiers"]] == ["cold", "l2", "l1", "l0"]
     assert "verify: passed" in printed.err
 
 
@@ -105,7 +106,7 @@ def test_bad_arguments(args: list[str]) -> None:
 def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setenv("TKC_VERIFY", "{}")
     assert __main__.main([*ARGS, "--kubeconfig", str(tmp_path / "none")]) == 1
-    assert "FAILED 1/1: the cluster: no way into a cluster" in capsys.readouterr().out
+    assert "  FAIL     the cluster: no way into a cluster" in capsys.readouterr().out
 
 
 def test_the_api_server_says_no(connected: Release, capsys: pytest.CaptureFixture[str]) -> None:
@@ -116,8 +117,8 @@ def test_the_api_server_says_no(connected: Release, capsys: pytest.CaptureFixtur
     assert __main__.main(ARGS) == 1
     out = capsys.readouterr().out
     assert (
-        "FAILED 1/1: the cluster: may not list pods in namespace kv (403 Forbidden)\n    fix: install the chart's Role"
-        in out
+        "  FAIL     the cluster: may not list pods in namespace kv (403 Forbidden)\n"
+        "  do       install the chart's Role\n" in out
     )
 
 

@@ -20,8 +20,12 @@ MODEL: dict[str, Any] = {
     "l0": True,
     "l1": True,
     "l2": True,
-    "l2Root": "/mnt/kv-l2/v1/demo/tiny/0123456789abcdef",
-    "fingerprint": "0123456789abcdef",
+    "deployment": "demo-tiny-engine",
+    "l2Parent": "/mnt/kv-l2/v1/demo/tiny",
+    "configHash": "c0ffee",
+    "mode": "multiProcess",
+    "ranks": 1,
+    "strategy": "prefixaware",
 }
 GOOD: dict[str, Any] = {"models": [MODEL], "promptTokens": 1900, "deadlineSeconds": 600, "minSpeedup": 0}
 
@@ -42,7 +46,20 @@ def test_good() -> None:
     )
     model = settings.models[0]
     assert (model.name, model.served_name, model.replicas, model.chunk_size) == ("tiny", "tiny-chat", 2, 256)
+    assert (model.deployment, model.mode, model.in_process, model.ranks) == (
+        "demo-tiny-engine",
+        "multiProcess",
+        False,
+        1,
+    )
     assert config.parse("{}", "x").models == ()
+
+
+def test_autoscaled() -> None:
+    text = json.dumps(GOOD | {"models": [MODEL | {"replicas": None, "minReplicas": 0}]})
+    model = config.parse(text, "TKC_VERIFY").models[0]
+    assert (model.autoscaled, model.replicas, model.min_replicas) == (True, None, 0)
+    assert not config.parse(json.dumps(GOOD), "TKC_VERIFY").models[0].autoscaled
 
 
 @pytest.mark.parametrize(
@@ -63,7 +80,14 @@ def test_good() -> None:
             "TKC_VERIFY: models[0]: replicas is 0. Fix: give a number of at least 1",
         ),
         ({"models": [MODEL | {"l2": "yes"}]}, 'models[0]: l2 is "yes". Fix: give true or false'),
-        ({"models": [MODEL | {"l2Root": ""}]}, 'models[0]: l2Root is "". Fix: give what the chart rendered'),
+        ({"models": [MODEL | {"l2Parent": ""}]}, 'models[0]: l2Parent is "". Fix: give what the chart rendered'),
+        ({"models": [MODEL | {"configHash": ""}]}, 'models[0]: configHash is "". Fix: give what the chart rendered'),
+        ({"models": [MODEL | {"mode": "both"}]}, 'models[0]: mode is "both". Fix: give multiProcess or inProcess'),
+        ({"models": [MODEL | {"ranks": 0}]}, "models[0]: ranks is 0. Fix: give a number of at least 1"),
+        (
+            {"models": [{k: v for k, v in MODEL.items() if k != "replicas"}]},
+            "models[0]: replicas is null. Fix: give a number of at least 1",
+        ),
         ({"models": [MODEL | {"name": ""}]}, "models[0]: name is"),
         ({"models": [MODEL | {"l3": True}]}, "models[0]: unknown key l3"),
     ],

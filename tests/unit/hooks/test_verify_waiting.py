@@ -55,7 +55,7 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
         "vllm",
         {"waiting": {"reason": "CreateContainerConfigError", "message": 'secret "x" not found'}},
         {},
-        ['CreateContainerConfigError: secret "x" not found'],
+        ['CreateContainerConfigError: secret "x" not found', "create the Secret with that key, or correct apiKey"],
     ),
     (
         "vllm",
@@ -173,7 +173,10 @@ def test_fewer_pods_than_replicas(release: Release) -> None:
     evicted["status"] = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."}
     release.cluster.all_pods.append(evicted)
     release.cluster.all_events = [event("FailedCreate", "exceeded quota: cpu", "ReplicaSet", "demo-tiny-engine-abc")]
+    # Of another release whose name ends like this one.
+    release.cluster.all_events.append(event("FailedCreate", "not ours", "ReplicaSet", "x-demo-tiny-engine-abc"))
     found = findings(release.verify(deadline=0.1))
+    assert not any("not ours" in f for f in found)
     assert found[0].startswith("model tiny: 1 of 2 Pods are Ready when the deadline of 0.1 s passed (1 exist)")
     assert "Pods are not created: exceeded quota: cpu. Fix: raise the quota" in found[1]
     assert "Pod pod-b is Failed: The node was low on resource: memory" in found[2]
@@ -183,7 +186,7 @@ def test_no_pod_at_all(release: Release) -> None:
     found = findings(release.verify(deadline=0.1))
     assert found == [
         "model tiny: 0 of 2 Pods are Ready when the deadline of 0.1 s passed (0 exist). "
-        "Fix: see kubectl -n kv get deployments,replicasets,events"
+        "Fix: see why the Deployment makes none; kubectl describe -n kv deployment/demo-tiny-engine"
     ]
 
 

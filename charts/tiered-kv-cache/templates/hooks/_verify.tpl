@@ -13,21 +13,79 @@
 {{- $verify := .tkc.values.hooks.verify -}}
 {{- $models := list -}}
 {{- range .tkc.models -}}
-{{-   $models = append $models (dict
+{{-   $model := dict
         "name" .name
         "servedName" .servedName
-        "replicas" (int64 .spec.replicas)
+        "deployment" (include "tkc.model.engineName" .)
         "chunkSize" (int64 .spec.cache.chunkSize)
         "l0" .l0
         "l1" .l1
         "l2" .l2
-        "l2Root" (ternary .l2Root "" .l2)
-        "fingerprint" .fingerprint) -}}
+        "mode" .mode
+        "ranks" .ranks
+        "strategy" .spec.routing.strategy
+        "l2Parent" (ternary .l2Parent "" .l2)
+        "configHash" (ternary .configHash "" .l2) -}}
+{{- /* null: the number of Pods is an autoscaler's to say, and verify takes those that are Ready. */ -}}
+{{-   if .spec.autoscaling.enabled -}}
+{{-     $_ := set $model "replicas" nil -}}
+{{-     $_ := set $model "minReplicas" (index .spec.autoscaling "minReplicas" | default 0 | int64) -}}
+{{-   else -}}
+{{-     $_ := set $model "replicas" (int64 .spec.replicas) -}}
+{{-   end -}}
+{{-   $models = append $models $model -}}
 {{- end -}}
+{{- $key := index .tkc.values "apiKey" | default dict -}}
 {{- toJson (dict
       "models" $models
       "promptTokens" (int64 $verify.promptTokens)
       "deadlineSeconds" (int64 $verify.deadlineSeconds)
       "resetL0" $verify.resetL0
-      "minSpeedup" $verify.minSpeedup) -}}
+      "minSpeedup" $verify.minSpeedup
+      "apiKeySecret" (ternary (printf "%s/%s" (index $key "secretName") (index $key "key")) "" (not (empty (index $key "secretName"))))) -}}
+{{- end -}}
+
+{{- /* Where the Pod runs: where the engines do, since only their nodes may have the L2 volume and let anything in. It takes
+       what all models agree on, and tolerates what any of them does. Context: root. */ -}}
+{{- define "tkc.verify.scheduling" -}}
+{{- $tolerations := list -}}
+{{- $selector := deepCopy (first .tkc.models).spec.nodeSelector -}}
+{{- $affinities := list -}}
+{{- range .tkc.models -}}
+{{-   $tolerations = concat $tolerations .spec.tolerations -}}
+{{-   $other := .spec.nodeSelector -}}
+{{-   range $label := keys $selector -}}
+{{-     if ne (include "tkc.scalar" (index $selector $label)) (include "tkc.scalar" (index $other $label)) -}}
+{{-       $_ := unset $selector $label -}}
+{{-     end -}}
+{{-   end -}}
+{{-   $affinities = append $affinities (include "model-endpoint.engine.affinity" . | fromJson | dig "nodeAffinity" dict | toJson) -}}
+{{- end -}}
+{{- with $selector }}
+nodeSelector:
+{{- range $label, $value := . }}
+  {{ $label }}: {{ include "tkc.scalar" $value | quote }}
+{{- end }}
+{{- end }}
+{{- with include "tkc.tolerations" (uniq $tolerations) }}
+{{ . }}
+{{- end }}
+{{- $affinity := uniq $affinities }}
+{{- if and (eq (len $affinity) 1) (ne (first $affinity) "{}") }}
+affinity:
+  nodeAffinity: {{ first $affinity }}
+{{- end }}
+{{- end -}}
+
+{{- /* The engines' API key. Optional: without it verify starts all the same, and says what is wrong. Context: root. */ -}}
+{{- define "tkc.verify.apiKey" -}}
+{{- $key := index .tkc.values "apiKey" | default dict -}}
+{{- with index $key "secretName" -}}
+- name: VLLM_API_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ . | quote }}
+      key: {{ $key.key | quote }}
+      optional: true
+{{- end -}}
 {{- end -}}
