@@ -44,7 +44,7 @@
 {{-     $scope := ternary (printf "models.%s" .model.name) "defaults" (not (empty (index (index .model.given "engine" | default dict) "image"))) -}}
 {{-     include "tkc.validate.image" (dict "faults" .faults "key" (printf "%s.engine.image" $scope) "image" $image) -}}
 {{-   else -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "engine.image.repository" "value" "" "why" (printf "no image is known for vLLM %s with LMCache %s on %s" $versions.vllm $versions.lmcache $device)
+{{-     include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "no image is known for vLLM %s with LMCache %s on %s" $versions.vllm $versions.lmcache $device)
               "fix" "set engine.image.repository and engine.image.tag (or digest)") .) -}}
 {{-   end -}}
 {{- end -}}

@@ -1,16 +1,10 @@
-{{- /* Rules for GPUs. Context everywhere: dict root, faults, model. */ -}}
+{{- /* Rules for GPUs, beside those for every counted resource (tkc.validate.resources). Context everywhere: dict root, faults,
+       model. */ -}}
 
 {{- define "tkc.validate.gpus" -}}
 {{- $engine := .model.spec.engine -}}
 {{- $limits := index .model.spec.resources.engine "limits" | default dict -}}
-{{- $requests := index .model.spec.resources.engine "requests" | default dict -}}
 {{- $names := include "model-endpoint.engine.gpuNames" $limits | fromJsonArray -}}
-{{- range $name := include "model-endpoint.engine.gpuNames" $requests | fromJsonArray -}}
-{{-   if not (hasKey $limits $name) -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.resources.engine.requests" $.model.name) "value" $name "why" "Kubernetes takes extended resources as limits only"
-            "fix" (printf "move it to resources.engine.limits.%s" $name)) -}}
-{{-   end -}}
-{{- end -}}
 {{- if eq $engine.device "cpu" -}}
 {{-   with $names -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "engine.device" "why" (printf "resources.engine.limits asks for %s, and engines on cpu use no GPU" (join ", " .)) "fix" "set engine.device: cuda, or take the GPUs out") $) -}}
@@ -30,8 +24,8 @@
 {{- $sizes := printf "engine.tensorParallelSize %d x engine.pipelineParallelSize %d" (int64 $engine.tensorParallelSize) (int64 $engine.pipelineParallelSize) -}}
 {{- $key := printf "models.%s.resources.engine.limits.%s" .model.name .name -}}
 {{- $count := include "tkc.scalar" .amount -}}
-{{- if not (regexMatch "^[1-9][0-9]{0,5}$" $count) -}}
-{{-   include "tkc.fault" (dict "faults" .faults "key" $key "value" .amount "why" "not a whole number of GPUs" "fix" (printf "set it to %d (%s), or leave it out" $ranks $sizes)) -}}
+{{- if not (regexMatch "^[0-9]{1,18}$" $count) -}}
+{{- /* That it is no number of devices is said already. */ -}}
 {{- else if and (hasPrefix "nvidia.com/mig-" .name) (or (gt (int64 $count) 1) (gt $ranks 1)) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" $key "value" .amount "why" (printf "a process sees one MIG slice only, and slices cannot exchange data, so that an engine runs on one (%s)" $sizes)
           "fix" "use one slice with tensorParallelSize and pipelineParallelSize 1, a larger slice, or whole GPUs") -}}
