@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlparse
 
+import httpx
 import pytest
 from kubernetes import client
+from kubernetes.config import incluster_config
 
+from emulators.engine import Engine
 from tiered_kv_cache import cluster as cluster_module
 from tiered_kv_cache.cluster import Cluster, ClusterError, KubernetesCluster
+from tiered_kv_cache.deadline import Deadline
+from tiered_kv_cache.engine import Engine as EngineClient
+from tiered_kv_cache.lmcache import LMCache
 from tiered_kv_cache.pods import Pod
 
 RECORDED = Path(__file__).parent / "recorded"
@@ -26,6 +32,7 @@ class ApiServer:
         self.answers: dict[str, tuple[int, bytes]] = {}
         self.asked: list[tuple[str, dict[str, list[str]]]] = []
         self.patched: dict[str, object] = {}
+        self.next_body: Callable[[str], bytes | None] = lambda path: None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -33,6 +40,8 @@ class ApiServer:
                 url = urlparse(self.path)
                 outer.asked.append((url.path, parse_qs(url.query)))
                 status, body = outer.answers.get(url.path, (404, b'{"kind":"Status","reason":"NotFound"}'))
+                if prepared := outer.next_body(url.path):
+                    status, body = 200, prepared
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
@@ -163,3 +172,63 @@ def test_adopt_refused(api: ApiServer) -> None:
     api.answers["/api/v1/namespaces/ns/pods/demo-verify"] = (403, b'{"kind":"Status"}')
     with pytest.raises(ClusterError, match="may not get pods"):
         api.cluster().adopt("ns", "demo-verify")
+
+
+PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy")
+
+
+@pytest.fixture
+def proxied(monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiServer]:
+    """A proxy that answers nobody and remembers who asked; every usual variable names it, with a NO_PROXY of the user's."""
+    made = ApiServer()
+    for name in PROXIES:
+        monkeypatch.setenv(name, f"http://127.0.0.1:{made.server.server_address[1]}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, "169.254.169.254")
+    yield made
+    made.server.shutdown()
+    made.server.server_close()
+
+
+def test_in_a_pod_no_proxy_comes_between(proxied: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API server has an address that no NO_PROXY of a user's names."""
+    token, authority = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("t")
+    authority.write_text("not empty")
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(authority))
+    monkeypatch.setattr(cluster_module, "in_cluster", lambda: True)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    assert client.Configuration().proxy, "the client takes proxies from the environment"
+    made: list[client.Configuration] = []
+    monkeypatch.setattr(client, "ApiClient", made.append)
+    KubernetesCluster.connect()
+    (configuration,) = made
+    assert (configuration.host, configuration.proxy) == ("https://10.96.0.1:443", None)
+    # The token is read anew from time to time, by a hook that sets the host again.
+    configuration.refresh_api_key_hook(configuration)
+    assert configuration.proxy is None
+
+
+def test_pods_are_never_asked_through_a_proxy(proxied: ApiServer, tmp_path: Path) -> None:
+    engine = Engine(tmp_path).start()
+    target = EngineClient(f"http://127.0.0.1:{engine.vllm_port}", "tiny", Deadline(30))
+    assert target.served_models() == ["tiny"]
+    assert target.complete([1, 2, 3], 2).text
+    LMCache(f"http://127.0.0.1:{engine.lmcache_port}", Deadline(30)).health()
+    assert proxied.asked == []
+    # This very proxy is found by a client that trusts the environment.
+    assert httpx.get(f"http://127.0.0.1:{engine.vllm_port}/health").status_code == 404
+    assert len(proxied.asked) == 1
+    engine.stop()
+
+
+def test_long_lists_come_in_pages(api: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "PAGE", 2)
+    path = "/api/v1/namespaces/kv/pods"
+    pages = [{"items": [{"a": 1}, {"a": 2}], "metadata": {"continue": "next"}}, {"items": [{"a": 3}], "metadata": {}}]
+    answers = iter(json.dumps(p).encode() for p in pages)
+    api.next_body = lambda asked: next(answers) if asked == path else None
+    assert api.cluster().pods("kv", "") == [{"a": 1}, {"a": 2}, {"a": 3}]
+    assert [q.get("continue") for _, q in api.asked] == [None, ["next"]]
