@@ -19,7 +19,11 @@ class Unusable(Exception):
 def needed(files: Iterable[str]) -> list[str]:
     """The files to download, sorted. Raises Unusable."""
     paths = [PurePosixPath(name) for name in sorted(files)]
-    paths = [p for p in paths if not _hidden(p) and not OTHER_FORMATS & {part.lower() for part in p.parts[:-1]}]
+    paths = [
+        p
+        for p in paths
+        if not _hidden(p) and not p.is_absolute() and not OTHER_FORMATS & {part.lower() for part in p.parts[:-1]}
+    ]
     safetensors = [p for p in paths if p.suffix == ".safetensors"]
     standard = [p for p in safetensors if len(p.parts) == 1 and not p.name.startswith("consolidated")]
     has_config = PurePosixPath("config.json") in paths
@@ -40,4 +44,4 @@ def needed(files: Iterable[str]) -> list[str]:
 
 
 def _hidden(path: PurePosixPath) -> bool:
-    return any(part.startswith(".") or part == ".." for part in path.parts)
+    return any(part.startswith(".") for part in path.parts)

@@ -23,6 +23,7 @@ os.environ.update(
     HF_HUB_DISABLE_IMPLICIT_TOKEN="1",
     HF_HUB_DISABLE_PROGRESS_BARS="1",
     HF_HUB_DISABLE_UPDATE_CHECK="1",
+    HF_HUB_DISABLE_XET="1",
 )
 os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", "30")
 
@@ -35,6 +36,8 @@ HUB = "https://huggingface.co"
 LISTING_SECONDS = 30.0
 # The library tells of each retry with whole URLs; what matters of it is in our own messages.
 logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
+# Not 10 MiB: what has not been written is lost in a kill, and a slow line would show no progress for minutes.
+constants.DOWNLOAD_CHUNK_SIZE = 512 << 10
 
 
 class Hub:

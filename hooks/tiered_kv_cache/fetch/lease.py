@@ -39,6 +39,7 @@ class Claims:
         """Become the writer, or learn what the present one last said (an empty object if nothing)."""
         self._control.mkdir(parents=True, exist_ok=True)
         newest = generation(self._control)
+        ended = True
         if newest is not None:
             beat = _read(self._control / f"claim-{newest}" / "beat")
             if (newest, beat) != self._seen:
@@ -46,25 +47,25 @@ class Claims:
             said = _parse(beat)
             silent = self._clock() - self._since
             # A container of this very Pod that ran before: it is dead, or this one would not run.
-            own = said.get("owner") == self._job.owner
-            if not own and not said.get("released") and silent < self._job.lease_seconds:
+            ended = said.get("owner") == self._job.owner or bool(said.get("released"))
+            if not ended and silent < self._job.lease_seconds:
                 return {**said, "silent": silent}
         number = 0 if newest is None else newest + 1
         try:
             (self._control / f"claim-{number}").mkdir()
         except (FileExistsError, FileNotFoundError):
             return {}
-        return Claim(self._control, number, self._job)
+        return Claim(self._control, number, self._job, ended)
 
 
 class Claim:
     """The right to download, until the beats stop. Used as a context: beats go on in a thread of their own.
 
-    ``tell``: what each beat says beside the owner.
+    ``tell``: what each beat says beside the owner. ``alone``: no earlier writer can be alive; else one may only be slow.
     """
 
-    def __init__(self, control: Path, number: int, job: Job) -> None:
-        self.control, self.number, self._job = control, number, job
+    def __init__(self, control: Path, number: int, job: Job, alone: bool = True) -> None:
+        self.control, self.number, self.alone, self._job = control, number, alone, job
         self.token = secrets.token_hex(8)
         self.lost = threading.Event()
         self.tell: Callable[[], dict[str, Any]] = dict

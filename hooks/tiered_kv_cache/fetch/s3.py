@@ -22,8 +22,14 @@ from .errors import Changed, FetchError, Transient, plain
 from .remote import Listing, RemoteFile
 from .spec import Job, S3Source
 
-CHUNK_BYTES = 8 << 20
+CHUNK_BYTES = 512 << 10
 MD5 = re.compile(r"[0-9a-f]{32}")
+ELSEWHERE = frozenset(
+    {"PermanentRedirect", "TemporaryRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+)
+BAD_KEYS = frozenset(
+    {"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired"}
+)
 
 
 class S3:
@@ -90,50 +96,65 @@ class S3:
 
     @contextlib.contextmanager
     def _explained(self, file: str = "") -> Iterator[None]:
-        source = self._source
-        who = source.credentials_from or "the Pod's own role"
         try:
             yield
         except exceptions.PreconditionError:
             raise Changed(f"{file} was replaced in the bucket") from None
-        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
-            raise self._fault(
-                "credentialsSecret" if source.credentials_from else "bucket",
-                who if source.credentials_from else source.bucket,
-                f"{who} may not {'read' if file else 'list'} s3://{source.bucket}/{source.prefix}",
-                "allow s3:ListBucket and s3:GetObject (with a KMS key: kms:Decrypt) for it, and check key and region",
-            ) from None
-        except exceptions.NotFoundError as err:
+        except exceptions.NotFoundError:
             if file:
                 raise Changed(f"{file} was deleted from the bucket") from None
-            raise self._fault(
-                "bucket", source.bucket, f"no such bucket: {_reason(err)}", "correct bucket, region and endpoint"
-            ) from None
+            raise self._no_bucket() from None
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as err:
+            raise self._denied(file, _Answer(err)) from None
         except exceptions.BaseError as err:
-            text = _reason(err)
-            if any(
-                word in text
-                for word in ("301 ", "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocation")
-            ):
-                raise self._fault(
-                    "region",
-                    source.region or '""',
-                    f"bucket {source.bucket} is in another region",
-                    "set the bucket's region",
-                ) from None
-            if not source.credentials_from and (
-                "169.254." in text or "CredentialProvider" in text or "InstanceCredentials" in text
-            ):
-                raise self._fault(
-                    "credentialsSecret", '""', f"the Pod has neither keys nor a role: {text}",
-                    "name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the engines' ServiceAccount a role",
-                ) from None  # fmt: skip
-            raise Transient(f"{source.endpoint or 's3'}: {text}") from None
+            # A listing's refusals are all of one class; only their text tells them apart.
+            raise self._refused(file, _Answer(err)) from None
+
+    def _refused(self, file: str, answer: _Answer) -> Exception:
+        source = self._source
+        if not source.credentials_from and answer.about_identity:
+            return self._fault(
+                "credentialsSecret", '""', f"the Pod has neither keys nor a role: {answer.reason}",
+                "name a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the engines' ServiceAccount a role",
+            )  # fmt: skip
+        if answer.code in ELSEWHERE or answer.status in (301, 307):
+            why = f"bucket {source.bucket} is in another region"
+            return self._fault("region", source.region or '""', why, "set the bucket's region")
+        if answer.status in (401, 403) or answer.code in BAD_KEYS:
+            return self._denied(file, answer)
+        if answer.status == 404:
+            return self._no_bucket()
+        return Transient(f"{source.endpoint or 's3'}: {answer.reason}")
+
+    def _denied(self, file: str, answer: _Answer) -> FetchError:
+        source = self._source
+        who = source.credentials_from or "the Pod's own role"
+        return self._fault(
+            "credentialsSecret" if source.credentials_from else "bucket",
+            source.credentials_from or source.bucket,
+            f"{who} may not {'read' if file else 'list'} s3://{source.bucket}/{source.prefix} ({answer.code or answer.status})",
+            "allow s3:ListBucket and s3:GetObject (with a KMS key: kms:Decrypt) for it, and check the keys and the region",
+        )
+
+    def _no_bucket(self) -> FetchError:
+        where = self._source.endpoint or f"region {self._source.region or 'us-east-1'}"
+        return self._fault(
+            "bucket", self._source.bucket, f"{where} has no such bucket", "correct bucket, region or endpoint"
+        )
 
     def _fault(self, leaf: str, value: object, why: str, fix: str) -> FetchError:
         return FetchError(f"{self._job.key}.{leaf}", value, why, fix)
 
 
-def _reason(err: Exception) -> str:
-    """The first line of an error; what follows in Rust's errors is their structure once more."""
-    return plain(str(err).split("\n\nDebug source")[0])[:400]
+class _Answer:
+    """What an error's text says: the HTTP status (0: no answer), S3's code, and the reason in short."""
+
+    def __init__(self, err: Exception) -> None:
+        text = str(err).split("\n\nDebug source")[0]
+        status, code = re.search(r"status code: (\d+)", text), re.search(r"<Code>(\w+)</Code>", text)
+        self.status = int(status[1]) if status else 0
+        self.code = code[1] if code else ""
+        # The credentials of a role come from addresses of the link, or from the token service.
+        self.about_identity = any(word in text for word in ("169.254.", "fd00:ec2", "Error performing POST", "token"))
+        said = " ".join(part for part in (str(self.status or ""), self.code) if part)
+        self.reason = plain(said or text.rpartition(" - ")[2] or text)[:300]

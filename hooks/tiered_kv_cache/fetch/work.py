@@ -89,11 +89,23 @@ class Work:
             target = self.path / file.name
             if target.exists():
                 continue
-            if _size(mine / file.name) == file.size:
+            if (mine / file.name).is_file() and _size(mine / file.name) == file.size:
                 (mine / file.name).rename(target)
-            elif (size := _size(mine / (file.name + PART))) > 0 and size > _size(self._part(file)):
-                _copy(mine / (file.name + PART), self._part(file), synced(min(size, file.size)))
+            else:
+                self._adopt_part(mine / (file.name + PART), file)
         shutil.rmtree(mine, ignore_errors=True)
+
+    def _adopt_part(self, part: Path, file: RemoteFile) -> None:
+        size = min(_size(part), file.size)
+        # Without a checksum only what was written through is trusted: its machine may have died.
+        size = size if file.checksum else synced(size)
+        if size <= _size(self._part(file)):
+            return
+        if self._claim.alone:
+            os.truncate(part, size)
+            part.replace(self._part(file))
+        else:
+            _copy(part, self._part(file), size)
 
     def _make_parent(self, file: RemoteFile) -> None:
         # One by one from this directory down: if it was taken away it must not come back.
