@@ -39,6 +39,10 @@ FAULTS: dict[str, tuple[Json, list[str]]] = {
         _peers({"namespaceSelector": {"matchLabels": {"a": "b c"}}}),
         ['namespaceSelector.matchLabels: "b c"', "no label a can have this value"],
     ),
+    "label of null": (
+        _peers({"podSelector": {"matchLabels": {"a": None}}}),
+        ["podSelector.matchLabels: null", "label a has no value"],
+    ),
     "comparison without values": (
         _expression(operator="NotIn"),
         ["podSelector.matchExpressions[0].values: []", "there are none", "Exists or DoesNotExist"],

@@ -18,7 +18,7 @@ import jsonschema
 from hypothesis import strategies as st
 
 from chart.cases import CASES
-from chart.helm import CHART, MINIMAL, Json
+from chart.helm import CHART, MINIMAL, Json, model, overlay
 
 SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
 Strategy = st.SearchStrategy[Any]
@@ -51,7 +51,18 @@ QUANTITIES = (
 )  # fmt: skip
 NUMBERS = (0, 1, 2, 3, 16, 32, 48, 64, 100, 128, 256, 1000, 65535, 100000, 1000000, 1048576, 4294967295, 10**12, 2**53)
 
+NULLS = 12
+"""One of so many values is null."""
+
 HINTS: dict[str, tuple[Any, ...]] = {
+    "cpu": ("500m", "2", 1, 0.25),
+    "memory": ("2Gi", "12Gi", 8589934592),
+    "ephemeral-storage": ("1Gi", 1000000000),
+    "nvidia.com/gpu": (1, "2"),
+    "nvidia.com/mig-3g.20gb": (1,),
+    "size": ("100Gi", 1099511627776),
+    "shmSize": ("", "1Gi"),
+    "weights": ("", "500Mi"),
     "lineOfBusiness": ("retail", "a", "b" * 30),
     "nameOverride": ("", "kv", "k" * 40),
     "mountPath": ("/mnt/kv-l2", "/kv", "/data/l2"),
@@ -63,6 +74,12 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "repository": ("registry.example/engine", "vllm/vllm-openai", "a:5000/b"),
     "tag": ("dev", "v1", "20261101", 20261101, 4e12, True, ""),
     "digest": ("", "sha256:" + "0123456789abcdef" * 4),
+    "huggingFace": ({"id": "a/b", "revision": "0123456789abcdef0123456789abcdef01234567"},),
+    "s3": ({"bucket": "models", "region": "us-west-2"}, {"bucket": "models", "region": "us-west-2", "mode": "mountpoint"}),
+    "claim": ({"name": "models"}, {"name": "models", "subPath": "a/b"}),
+    "imagePath": ({"path": "/models/a"},),
+    "tokenSecret": ({"name": "hf-token"}, {"name": "hf-token", "key": "t"}),
+    "credentialsSecret": ({"name": "s3"},),
     "id": ("Qwen/Qwen2-7B-Instruct", "gpt2"),
     "revision": ("0123456789abcdef0123456789abcdef01234567", "main"),
     "bucket": ("models",),
@@ -189,7 +206,7 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
     options: list[Strategy] = []
     if "enum" in node:
         options.append(st.sampled_from([each for each in node["enum"] if each is not None]))
-    elif kinds[0] == "string" and "number" in kinds and "boolean" not in kinds and name not in HINTS:
+    elif kinds[0] == "string" and "number" in kinds and "boolean" not in kinds and name != "threshold":
         options.append(st.sampled_from(QUANTITIES))
     for kind in kinds if "enum" not in node else []:
         if kind == "string":
@@ -208,7 +225,9 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
     hints = [each for each in HINTS.get(name, ()) if _allows(text, each)]
     likely = st.sampled_from(hints) if hints else wild
     chosen = st.one_of(likely, likely, wild)
-    return st.one_of(chosen, chosen, chosen, chosen, chosen, st.none()) if null and "null" in kinds else chosen
+    if not null or "null" not in kinds:
+        return chosen
+    return st.integers(0, NULLS - 1).flatmap(lambda which: chosen if which else st.none())
 
 
 @st.composite
@@ -238,10 +257,24 @@ def _apply(tree: Json, path: tuple[str, ...], new: Any) -> None:
 @st.composite
 def near_cases(draw: st.DrawFn, most: int = 6) -> Json:
     """A known good set of values with up to so many edits."""
-    tree: Json = copy.deepcopy(draw(st.sampled_from([MINIMAL, *CASES.values()])))
+    tree: Json = copy.deepcopy(draw(st.sampled_from(BASES)))
     for path, new in draw(st.lists(_edit(), min_size=1, max_size=most)):
         _apply(tree, path, new)
+    if draw(st.sampled_from((True, True, True, False))):
+        _one_source_each(tree)
     return tree
+
+
+def _one_source_each(tree: Json) -> None:
+    """A model has one source; the edits may have made it two or none, and few trees need to end at that."""
+    models = tree.get("models") or {}
+    for of in (tree.get("defaults"), *models.values()):
+        if isinstance(of, dict) and isinstance(of.get("source"), dict):
+            kinds = [kind for kind, found in of["source"].items() if kind != "identity" and found is not None]
+            of["source"].update(dict.fromkeys(kinds[:-1]))
+    for one in models.values():
+        if isinstance(one, dict) and not one.get("source"):
+            one["source"] = copy.deepcopy(MINIMAL["models"]["tiny"]["source"])
 
 
 @st.composite
@@ -262,6 +295,34 @@ def from_schema(draw: st.DrawFn) -> Json:
         tree["l2"] = {"volume": {"claimName": "kv"}}
     return tree
 
+
+_REVISION = "0123456789abcdef0123456789abcdef01234567"
+_HUB: Json = {"id": "Qwen/Qwen2-7B-Instruct", "revision": _REVISION}
+_GPUS: Json = {"engine": {"device": "cuda", "tensorParallelSize": 2}, "cache": {"l1": {"memory": "8Gi"}}}
+_GPUS["resources"] = {"lmcache": {"limits": {"memory": "16Gi"}}, "engine": {"limits": {"memory": "64Gi"}}}
+_BUCKET: Json = {"bucket": "models", "prefix": "tiny", "region": "us-west-2"}
+_KEDA: Json = {"serverAddress": "http://prometheus.monitoring:9090", "query": "sum(a)", "threshold": "5"}
+_CPU: Json = {
+    "type": "Resource",
+    "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}},
+}
+BASES: list[Json] = [
+    MINIMAL,
+    *CASES.values(),
+    overlay(model(**_GPUS)),
+    overlay(model(**_GPUS), model(engine={"lmcacheMode": "inProcess"})),
+    overlay(model(**_GPUS), model(resources={"engine": {"limits": {"nvidia.com/mig-3g.20gb": 2}}})),
+    overlay(model(source={"claim": None, "huggingFace": {**_HUB, "tokenSecret": {"name": "hf-token"}}})),
+    overlay(
+        {"modelStore": {"type": "hostPath", "hostPath": {"path": "/srv"}}}, model(source={"claim": None, "s3": _BUCKET})
+    ),
+    overlay(model(source={"claim": None, "s3": {**_BUCKET, "mode": "mountpoint"}})),
+    overlay(model(autoscaling={"enabled": True, "keda": _KEDA})),
+    overlay(model(autoscaling={"enabled": True, "type": "hpa", "hpa": {"metrics": [_CPU]}})),
+    *(overlay(model(routing={"strategy": strategy})) for strategy in ("prefixaware", "kvaware", "session")),
+    overlay({"gateway": {"enabled": True}, "apiKey": {"secretName": "api-key"}}),
+]
+"""Where a tree begins; the first is what a failing one shrinks to."""
 
 RELEASES = ("demo", "r", "a.b", "1st", "r" * 53)
 NAMESPACES = ("tiered-kv-cache", "default", "n" * 63)

@@ -77,7 +77,9 @@
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .name "why" "not the name of a label" "fix" "write it like team or example.com/team") -}}
 {{- end -}}
 {{- range .texts -}}
-{{-   if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" .) -}}
+{{-   if kindIs "invalid" . -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" $.key "value" . "why" (printf "label %s has no value; inside a list null deletes nothing" $.name) "fix" "take the label out, or write \"\"") -}}
+{{-   else if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" .) -}}
 {{-     include "tkc.fault" (dict "faults" $.faults "key" $.key "value" . "why" (printf "no label %s can have this value: at most 63 of A-Z, a-z, 0-9, ., _ and -, beginning and ending with a letter or digit" $.name) "fix" "write the value as kubectl get --show-labels prints it") -}}
 {{-   end -}}
 {{- end -}}
