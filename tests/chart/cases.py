@@ -47,6 +47,55 @@ CASES: dict[str, Json] = {
     "model-without-l2": overlay(model(cache={"l2": {"enabled": False}})),
     "no-cache": overlay(model(cache={"l0": {"enabled": False}, "l1": {"enabled": False}, "l2": {"enabled": False}})),
     "image-path": overlay(model(source={"claim": None, "imagePath": {"path": "/opt/model"}})),
+    "hugging-face": overlay(
+        {"modelStore": {"type": "hostPath", "hostPath": {"path": "/srv/models"}, "size": 1099511627776}},
+        model(
+            source={
+                "claim": None,
+                "huggingFace": {"id": "org/Model", "revision": "0123456789" * 4, "tokenSecret": {"name": "hub-reader"}},
+                "identity": "full",
+            },
+            engine={"env": {"HTTPS_PROXY": "http://proxy:3128", "no_proxy": ".svc"}},
+        ),
+    ),
+    "buckets": overlay(
+        {
+            "modelStore": {
+                "size": 21474836480,
+                "deadlineSeconds": 1000000,
+                "serviceAccountAnnotations": {"a.b/c": 1000000},
+            },
+            "models": {
+                "mounted": {
+                    "source": {"s3": {"bucket": "b-1", "prefix": "m/", "region": "eu-west-1", "mode": "mountpoint"}}
+                },
+            },
+        },
+        model(
+            source={
+                "claim": None,
+                "s3": {"bucket": "b-1", "endpoint": "https://s3.example.com", "credentialsSecret": {"name": "keys"}},
+            }
+        ),
+    ),
+    "gpu": overlay(
+        {"apiKey": {"secretName": "keys"}},
+        model(
+            engine={"device": "cuda", "tensorParallelSize": 2, "pipelineParallelSize": 2, "shmSize": 8589934592},
+            cache={"l1": {"memory": 64424509440}, "eagerPrefetch": True},
+            resources={
+                "engine": {"limits": {"memory": 137438953472, "nvidia.com/gpu": 4, "vpc.amazonaws.com/efa": 1}},
+                "lmcache": {"limits": {"memory": "64Gi"}},
+            },
+        ),
+    ),
+    "gpu-in-process": overlay(
+        model(
+            engine={"device": "cuda", "lmcacheMode": "inProcess", "acknowledge": {"loraWithCache": True}},
+            resources={"engine": {"limits": {"memory": "16Gi", "nvidia.com/mig-3g.20gb": 1}}},
+        ),
+        model(engine={"args": ["--enable-lora"], "gpuMemoryUtilization": 1}),
+    ),
     "two-models": overlay({"models": {"other": {"source": {"claim": {"name": "models"}}}}}),
     "everything": overlay(
         {

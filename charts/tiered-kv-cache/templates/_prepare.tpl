@@ -68,5 +68,4 @@
 {{- $_ := set . "configHash" (include "tkc.l2.configHash" .) -}}
 {{- $_ := set . "l2Parent" (include "tkc.l2.parent" .) -}}
 {{- $_ := set . "fingerprint" .configHash -}}
-{{- $_ := set . "l2Root" .l2Parent -}}
 {{- end -}}

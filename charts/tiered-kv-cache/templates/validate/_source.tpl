@@ -5,7 +5,7 @@
 {{- $kinds := keys $source | sortAlpha -}}
 {{- if not $kinds -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (printf "models.%s.source" .model.name) "value" $source "why" "the model has no source"
-          "fix" "set one of huggingFace: {id, revision}, s3: {bucket, prefix, region}, claim: {name, subPath}, imagePath: {path}") -}}
+          "fix" "set one of source.huggingFace: {id, revision}, source.s3: {bucket, prefix, region}, source.claim: {name, subPath}, source.imagePath: {path}") -}}
 {{- else if gt (len $kinds) 1 -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "source" "value" $source "why" (printf "%d sources at once: %s" (len $kinds) (join ", " $kinds)) "fix" "keep one; an overlay deletes an inherited one with null") .) -}}
 {{- end -}}

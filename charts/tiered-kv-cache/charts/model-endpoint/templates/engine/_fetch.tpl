@@ -34,8 +34,8 @@ env:
     value: /tmp
   - name: TKC_SOURCE
     value: {{ include "tkc.yamlText" (include "model-endpoint.engine.fetchSource" . | replace "$(" "$$(") }}
-  {{- include "model-endpoint.engine.fetchSecrets" . | nindent 2 }}
-  {{- include "model-endpoint.engine.proxyEnv" . | nindent 2 }}
+  {{- with include "model-endpoint.engine.fetchSecrets" . | trim }}{{ . | nindent 2 }}{{ end }}
+  {{- with include "model-endpoint.engine.proxyEnv" . | trim }}{{ . | nindent 2 }}{{ end }}
 resources:
   {{- include "tkc.resources" $store.resources | nindent 2 }}
 securityContext:

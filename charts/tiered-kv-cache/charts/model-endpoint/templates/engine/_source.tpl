@@ -212,4 +212,6 @@ terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
   - name: run
     mountPath: /run/tkc
+  - name: tmp
+    mountPath: /tmp
 {{- end -}}
