@@ -130,6 +130,11 @@ class Api:
         url = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{port}/proxy{path}"
         return self.request("GET", url)
 
+    def l2_root(self, pod: client.V1Pod) -> dict[str, Any]:
+        """What the Pod's l2-root container found: the root, its fingerprint, the weights' identity."""
+        (state,) = [s.state for s in pod.status.init_container_statuses if s.name == "l2-root"]
+        return dict(json.loads(state.terminated.message))
+
     def engine_template(self, namespace: str, release: str) -> PodTemplate:
         """The engine Deployment's Pod template as plain JSON."""
         selector = f"app.kubernetes.io/instance={release},app.kubernetes.io/component=engine"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -40,14 +41,14 @@ def test_hash_seed_differs(release: Helm, api: Api) -> None:
 
 def test_fingerprint_differs(release: Helm, api: Api) -> None:
     template = api.engine_template(release.namespace, release.release)
-    annotations = template["metadata"]["annotations"]
-    right = annotations["tiered-kv-cache.io/fingerprint"]
-    for key in ("tiered-kv-cache.io/fingerprint", "tiered-kv-cache.io/l2-root"):
-        annotations[key] = annotations[key].replace(right, "0123456789abcdef")
+    right = api.l2_root(api.engine_pods(release.namespace, release.release)[0])["fingerprint"]
+    (init,) = [container for container in template["spec"]["initContainers"] if container["name"] == "l2-root"]
+    (config,) = [variable for variable in init["env"] if variable["name"] == "TKC_L2_CONFIG"]
+    config["value"] = json.dumps({**json.loads(config["value"]), "dtype": "bfloat16"})
     with _stray(api, release, template):
         done = release.test()
     assert not done.ok
-    assert "fingerprint" in done.text and "0123456789abcdef" in done.text and right in done.text, done.text
+    assert "L2 root differs" in done.text and STRAY in done.text and right in done.text, done.text
 
 
 def test_image_cannot_be_pulled(release: Helm, api: Api) -> None:

@@ -45,5 +45,7 @@ def test_helm_test_proves_the_cross_pod_hit(release: Helm, api: Api) -> None:
 
 
 def test_fingerprint_is_the_same_in_all_pods(release: Helm, api: Api) -> None:
-    pods = api.engine_pods(release.namespace, release.release)
-    assert len({pod.metadata.annotations["tiered-kv-cache.io/fingerprint"] for pod in pods}) == 1
+    roots = [api.l2_root(pod) for pod in api.engine_pods(release.namespace, release.release)]
+    assert len(roots) == 2
+    assert len({root["fingerprint"] for root in roots}) == 1
+    assert {root["root"] for root in roots} == {f"/mnt/kv-l2/v1/test/{MODEL}/{roots[0]['fingerprint']}"}
