@@ -23,7 +23,7 @@ from chart.helm import CHART, MINIMAL, Json, model, overlay
 SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
 Strategy = st.SearchStrategy[Any]
 
-MODELS = ("tiny", "other", "m", "a-model-with-a-long-name-0123456789")
+MODELS = ("tiny", "other", "gateway", "verify", "a-model-with-a-long-name-0123456789")
 FREE_KEYS = {
     "env": ("A", "VLLM_RPC_TIMEOUT", "VLLM_KV_CACHE_LAYOUT", "LMCACHE_LOG_LEVEL", "TKC_ENGINE_FORK", "OMP_NUM_THREADS"),
     "nodeSelector": ("pool", "node.kubernetes.io/instance-type", "example.com/a.b_c"),
@@ -319,7 +319,8 @@ BASES: list[Json] = [
     overlay(model(source={"claim": None, "s3": {**_BUCKET, "mode": "mountpoint"}})),
     overlay(model(autoscaling={"enabled": True, "keda": _KEDA})),
     overlay(model(autoscaling={"enabled": True, "type": "hpa", "hpa": {"metrics": [_CPU]}})),
-    *(overlay(model(routing={"strategy": strategy})) for strategy in ("prefixaware", "kvaware", "session")),
+    *(overlay(model(routing={"strategy": strategy})) for strategy in ("prefixaware", "session")),
+    overlay(model(routing={"strategy": "kvaware"}, cache={"chunkSize": 128})),
     overlay({"gateway": {"enabled": True}, "apiKey": {"secretName": "api-key"}}),
 ]
 """Where a tree begins; the first is what a failing one shrinks to."""
