@@ -44,7 +44,7 @@ def stack(helm: Helm, program: Path, tmp_path: Path, worker_id: str) -> Iterator
         folder.mkdir()
         values = {"strategy": strategy, **routing}
         address = f"127.{net}.{next(_NUMBERS)}"
-        made.append(Stack(program, helm, folder, address, values, engines, **(of_model or {})))
+        made.append(Stack(program, helm, folder, net=address, routing=values, engines=engines, **(of_model or {})))
         return made[-1]
 
     yield make

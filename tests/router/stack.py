@@ -31,7 +31,7 @@ class Stack:
     """
 
     def __init__(
-        self, program: Path, helm: Helm, folder: Path, net: str, routing: Json, engines: int = 2, **of_model: Any
+        self, program: Path, helm: Helm, folder: Path, *, net: str, routing: Json, engines: int = 2, **of_model: Any
     ) -> None:
         manifests = helm.template(overlay(model(routing=routing, **of_model)), namespace=NAMESPACE)
         container = manifests.container("router", "router")

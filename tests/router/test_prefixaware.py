@@ -11,7 +11,11 @@ from router.stack import Stack
 
 NAMES = [f"p{number}" for number in range(12)]
 ROUNDS = 10
-OLDER = {"versions": {"vllm": "0.20.0", "lmcache": "0.5.6"}, "acknowledge": {"unknownPair": True}}
+OLDER = {
+    "versions": {"vllm": "0.20.0", "lmcache": "0.5.6"},
+    "image": {"repository": "example.com/vllm", "tag": "v0.20.0"},
+    "acknowledge": {"unknownPair": True},
+}
 
 
 @pytest.mark.parametrize("stream", [False, True])
