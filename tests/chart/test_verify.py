@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from chart.helm import Helm, Json, Manifests, environment, model
+from tiered_kv_cache.verify import config
 
 OTHER: Json = {"models": {"other": {"source": {"claim": {"name": "models", "subPath": "other"}}}}}
 
@@ -42,10 +43,17 @@ def test_it_is_told_what_the_engines_are_rendered_with(helm: Helm) -> None:
     }
 
 
-def test_it_understands_what_it_is_told(helm: Helm) -> None:
-    from tiered_kv_cache.verify import config  # noqa: PLC0415 - the hooks' own reader
+NO_CACHE: Json = model(cache={"l1": {"enabled": False}, "l2": {"enabled": False}})
+GPUS: Json = model(
+    engine={"device": "cuda", "tensorParallelSize": 2, "lmcacheMode": "inProcess", "dtype": "bfloat16"},
+    resources={"engine": {"limits": {"memory": "64Gi"}}},
+)
 
-    text = json.dumps(told(helm.template(OTHER, {"apiKey": {"secretName": "keys"}})))
+
+@pytest.mark.parametrize("layer", [{}, NO_CACHE, GPUS], ids=["plain", "no cache", "in-process"])
+def test_it_understands_what_it_is_told(helm: Helm, layer: Json) -> None:
+
+    text = json.dumps(told(helm.template(OTHER, layer, {"apiKey": {"secretName": "keys"}})))
     settings = config.parse(text, "TKC_VERIFY")
     assert [m.name for m in settings.models] == ["other", "tiny"]
     assert settings.api_key_secret == "keys/api-key"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from ..findings import Finding, shorten
@@ -13,18 +14,39 @@ LIMIT = 4000
 """Bytes for --json-file. The kubelet keeps 4096 of a termination message, and 12 KiB of all containers of a Pod."""
 
 
-def document(
-    result: Result, text: int = 2000, finding: int = 2000, findings: int = 1000, rows: int = 1000
-) -> dict[str, Any]:
-    """The document; the limits: characters of a text and of a finding, numbers of findings and of rows a model.
+@dataclass(frozen=True)
+class Limits:
+    """Characters of a text and of a finding, numbers of findings and of rows a model; ``brief``: rows without places."""
+
+    text: int = 2000
+    finding: int = 2000
+    findings: int = 1000
+    rows: int = 1000
+    brief: bool = False
+
+
+STEPS = (
+    Limits(),
+    Limits(200, 1000, 20, 20),
+    Limits(80, 500, 10, 10),
+    Limits(40, 300, 5, 6),
+    Limits(0, 200, 2, 5),
+    Limits(0, 200, 2, 4, brief=True),
+    Limits(0, 120, 1, 0, brief=True),
+)
+BRIEF = ("tier", "ttftMs", "ratio", "hitTokens", "verdict", "why")
+
+
+def document(result: Result, limits: Limits = STEPS[0]) -> dict[str, Any]:
+    """The document, cut to ``limits``.
 
     Each model has ``tiers`` in the order of the table and ``control``, the second answer without a cache.
     """
     return {
         "ok": result.ok,
-        "summary": summary(result),
-        "models": [_model(m, text, finding, findings, rows) for m in result.models],
-        "findings": _some(result.findings, finding, findings),
+        "summary": shorten(summary(result), max(200, limits.finding)),
+        "models": [_model(m, limits) for m in result.models],
+        "findings": _some(result.findings, limits),
     }
 
 
@@ -34,17 +56,9 @@ def full(result: Result) -> str:
 
 
 def fitted(result: Result, limit: int = LIMIT) -> str:
-    """The most that fits ``limit`` bytes: texts go first, then long findings, then rows and more findings."""
-    steps = (
-        (2000, 2000, 1000, 1000),
-        (200, 1000, 20, 20),
-        (80, 500, 10, 10),
-        (40, 300, 5, 6),
-        (0, 200, 2, 5),
-        (0, 120, 1, 0),
-    )
-    for text, finding, findings, rows in steps:
-        out = _compact(document(result, text, finding, findings, rows))
+    """The most that fits ``limit`` bytes: texts go first, then long findings, then places, rows and more findings."""
+    for limits in STEPS:
+        out = _compact(document(result, limits))
         if len(out) <= limit:
             return out
     short: dict[str, Any] = {
@@ -62,47 +76,53 @@ def fitted(result: Result, limit: int = LIMIT) -> str:
     return _compact(short)
 
 
-def _model(model: ModelResult, text: int, finding: int, findings: int, rows: int) -> dict[str, Any]:
+def _model(model: ModelResult, limits: Limits) -> dict[str, Any]:
     cold = model.cold
     tiers = sorted((r for r in model.rows if r.tier != CONTROL), key=lambda r: TIERS.index(r.tier))
     control = [r for r in model.rows if r.tier == CONTROL]
-    return {
+    found = {
         "model": model.name,
         "verdict": FAIL if not model.ok else SKIPPED if model.skipped else PASS,
-        "pods": model.pods[: max(rows, 2)],
         "promptTokens": model.prompt_tokens,
-        "text": shorten(cold.text, text) if cold and cold.text is not None else "",
-        "tiers": [_row(r, text) for r in tiers[:rows]],
-        "control": _row(control[0], text) if control and rows else None,
-        "findings": _some(model.findings, finding, findings),
-        "warnings": _some(model.warnings, finding, findings),
-        "notMeasured": _some(model.skips, finding, findings),
-        "notes": [shorten(n, finding) for n in model.notes[:findings]],
+        "tiers": [_row(r, limits) for r in tiers[: limits.rows]],
+        "findings": _some(model.findings, limits),
+        "warnings": _some(model.warnings, limits),
+        "notMeasured": _some(model.skips, limits),
+    }
+    if limits.brief:
+        return found
+    return found | {
+        "pods": model.pods[: limits.rows],
+        "text": shorten(cold.text, limits.text) if cold and cold.text is not None else "",
+        "control": _row(control[0], limits) if control else None,
+        "notes": [shorten(n, limits.finding) for n in model.notes[: limits.findings]],
     }
 
 
-def _row(row: Row, text: int) -> dict[str, Any]:
+def _row(row: Row, limits: Limits) -> dict[str, Any]:
     hits = row.hits
-    found = {"l0": int(hits.l0), "l1": int(hits.l1), "l2": int(hits.l2)} if hits else None
-    if hits and found and hits.either:
-        found["l1OrL2"] = int(hits.either)
-    return {
+    tokens = {"l0": int(hits.l0), "l1": int(hits.l1), "l2": int(hits.l2)} if hits else None
+    if hits and tokens and hits.either:
+        tokens["l1OrL2"] = int(hits.either)
+    found = {
         "tier": row.tier,
         "pod": row.pod,
         "node": row.node,
         "ttftMs": round(row.ttft_ms, 1) if row.ttft_ms is not None else None,
         "ratio": round(row.ratio, 2) if row.ratio is not None else None,
-        "hitTokens": found,
+        "hitTokens": tokens,
         "same": row.same,
         "verdict": row.verdict,
-        "why": row.why,
-        "note": shorten(row.note, max(text, 20)),
+        "why": shorten(row.why, 40),
+        "note": shorten(row.note, max(limits.text, 20)),
     }
+    return {key: found[key] for key in BRIEF} if limits.brief else found
 
 
-def _some(findings: list[Finding], length: int, number: int) -> list[str]:
-    more = [f"and {len(findings) - number} more; see the log"] if len(findings) > number else []
-    return [shorten(str(f), length) for f in findings[:number]] + more
+def _some(findings: list[Finding], limits: Limits) -> list[str]:
+    rest = len(findings) - limits.findings
+    more = [f"and {rest} more; see the log"] if rest > 0 else []
+    return [shorten(str(f), limits.finding) for f in findings[: limits.findings]] + more
 
 
 def _compact(value: dict[str, Any]) -> str:

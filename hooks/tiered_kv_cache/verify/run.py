@@ -10,6 +10,7 @@ from ..pods import Pod
 from . import diagnose, prompt, roots, target, tiers, waiting
 from .config import ModelSpec
 from .context import Context
+from .judgement import Evidence
 from .result import ModelResult, Result
 
 ATTEMPTS = 3
@@ -225,7 +226,7 @@ def _measure(ctx: Context, model: ModelSpec, entry: ModelResult, targets: list[t
 
 
 def _judge(ctx: Context, model: ModelSpec, entry: ModelResult, measurement: tiers.Measurement) -> None:
-    evidence = diagnose.Evidence(
+    evidence = Evidence(
         stored_chunks=measurement.stored_chunks,
         new_files=measurement.new_files,
         block_size=measurement.block_size,

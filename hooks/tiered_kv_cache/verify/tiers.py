@@ -11,7 +11,7 @@ from ..engine import EngineError
 from ..http import BadAnswer, Unreachable
 from ..metrics import VLLM_CACHE_CONFIG, Counters, MetricsError, full_chunks
 from ..pods import Pod
-from . import diagnose, files, prompt
+from . import files, prompt, skips
 from .config import MAX_TOKENS, ModelSpec
 from .context import Context
 from .result import COLD, CONTROL, L0, L1, L2, OFF, ModelResult, Row
@@ -114,10 +114,10 @@ class Measurement:
         if not self.model.l2:
             self.result.rows.append(Row(L2, "", "").skip(OFF, f"off: {self._switch('l2')}"))
         elif not self.others:
-            self.result.rows.append(Row(L2, "", "").skip(diagnose.ONE_POD, ALONE))
+            self.result.rows.append(Row(L2, "", "").skip(skips.ONE_POD, ALONE))
         for number, target in enumerate(self.others):
             if number and not self._time_for(2):
-                self.result.rows.append(_row(L2 if self.model.l2 else COLD, target).skip(diagnose.NO_TIME))
+                self.result.rows.append(_row(L2 if self.model.l2 else COLD, target).skip(skips.NO_TIME))
             elif self.model.l2:
                 self._step(L2, target, lambda moved: self._from_lmcache(moved) >= self.want_tokens - 1)
             else:
@@ -154,9 +154,9 @@ class Measurement:
             with _step_of(target, "emptying L0"):
                 reset = self.settings.reset_l0 != "never" and target.engine.reset_prefix_cache()
             if not reset:
-                why, note = diagnose.NO_RESET, "not measured: vLLM has no POST /reset_prefix_cache, so that L0 answers"
+                why, note = skips.NO_RESET, "not measured: vLLM has no POST /reset_prefix_cache, so that L0 answers"
                 if self.settings.reset_l0 == "never":
-                    why, note = diagnose.RESET_OFF, "not measured: hooks.verify.resetL0 is never, so that L0 answers"
+                    why, note = skips.RESET_OFF, "not measured: hooks.verify.resetL0 is never, so that L0 answers"
                 self.result.rows.append(_row(L1, target).skip(why, note))
                 return
             row = self._step(L1, target, lambda moved: self._l1_enough(moved) or moved.l0 > 0)
@@ -166,7 +166,7 @@ class Measurement:
             self.result.rows.remove(row)
             self.deadline.sleep(RESET_SECONDS)
         note = f"not measured: POST /reset_prefix_cache did not empty L0 in {RESET_TRIES} tries (blocks in use)"
-        self.result.rows.append(_row(L1, target).skip(diagnose.IN_USE, note))
+        self.result.rows.append(_row(L1, target).skip(skips.IN_USE, note))
 
     def _control(self, target: Target) -> None:
         """The same prompt with no cache once more: what differs between two such answers is no cache's fault.
@@ -175,7 +175,7 @@ class Measurement:
         process; and nothing of it is stored.
         """
         if not self._time_for(2):
-            self.result.rows.append(_row(CONTROL, target).skip(diagnose.NO_TIME))
+            self.result.rows.append(_row(CONTROL, target).skip(skips.NO_TIME))
             return
         salt = prompt.nonce()
         extra: dict[str, Any] = {"cache_salt": salt}

@@ -14,7 +14,7 @@ from emulators.cluster import FakeCluster, Json, pod
 from emulators.engine import Engine, Faults
 from tiered_kv_cache import http
 from tiered_kv_cache.deadline import Deadline
-from tiered_kv_cache.verify import diagnose, tiers, waiting
+from tiered_kv_cache.verify import judge_times, tiers, waiting
 from tiered_kv_cache.verify.config import ModelSpec, Settings
 from tiered_kv_cache.verify.context import Context
 from tiered_kv_cache.verify.reach import PodIp
@@ -33,7 +33,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(tiers, "BLIND_SECONDS", 0.2)
     # Times of emulators on a busy machine mean nothing.
-    monkeypatch.setattr(diagnose, "SLOWER_MS", 1e9)
+    monkeypatch.setattr(judge_times, "SLOWER_MS", 1e9)
     monkeypatch.setattr(http, "RETRY_SECONDS", 0.1)
     monkeypatch.setattr(waiting, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -189,6 +190,15 @@ def test_json_always_fits(result: Result) -> None:
     out = jsonout.fitted(result)
     assert len(out.encode()) <= 4000
     assert json.loads(out)["ok"] is result.ok
+
+
+def test_many_models_keep_their_rows_without_places() -> None:
+    result = Result([replace(good().models[0], name=f"model-{i}") for i in range(4)])
+    document = json.loads(jsonout.fitted(result))
+    assert [[row["tier"] for row in m["tiers"]] for m in document["models"]] == [["cold", "l2", "l1", "l0"]] * 4
+    assert document["models"][3]["tiers"][1] == {
+        "tier": "l2", "ttftMs": 200.0, "ratio": 5.0, "hitTokens": {"l0": 0, "l1": 0, "l2": 1792}, "verdict": "pass", "why": "",
+    }  # fmt: skip
 
 
 def test_a_long_run_keeps_its_first_findings() -> None:

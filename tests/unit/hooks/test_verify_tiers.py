@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulators.engine import Engine, Faults
-from tiered_kv_cache.verify import diagnose, files, tiers
+from tiered_kv_cache.verify import files, judge_times, tiers
 from tiered_kv_cache.verify.result import Result, Row
 
 from .conftest import Release, findings, only, warnings
@@ -255,7 +255,7 @@ def test_speedup(release: Release) -> None:
 
 
 def test_slower_than_computing_is_said(release: Release, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnose, "SLOWER_MS", 50)
+    monkeypatch.setattr(judge_times, "SLOWER_MS", 50)
     release.add("pod-a")
     release.add("pod-b", faults=Faults(load_seconds=0.3))
     result = release.verify()
