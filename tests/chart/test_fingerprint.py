@@ -1,4 +1,7 @@
-"""The fingerprint of the L2 root: what changes a block's bytes changes it, and nothing else does."""
+"""The rendered part of the L2 root's fingerprint: what changes a block's bytes changes it, and nothing else does.
+
+The other part, the weights' bytes, is added at the start of a Pod (tests/unit/hooks/test_l2root.py).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, environment, flag, model, overlay
+from chart.helm import Helm, Json, Manifests, container, environment, flag, model, overlay
 
 
 def _engine(**changes: Any) -> Json:
@@ -100,7 +103,7 @@ KEEPS: dict[str, Json] = {
 
 
 def _fingerprint(manifests: Manifests) -> str:
-    return str(manifests.pod()["metadata"]["annotations"]["tiered-kv-cache.io/fingerprint"])
+    return str(manifests.pod()["metadata"]["annotations"]["tiered-kv-cache.io/config-hash"])
 
 
 def test_is_the_hash_of_what_the_volume_is_told(helm: Helm) -> None:
@@ -141,16 +144,16 @@ def test_the_volume_is_told_what_was_hashed_whatever_users_write(helm: Helm) -> 
     assert _fingerprint(manifests) == hashlib.sha256(seen.encode()).hexdigest()[:16]
 
 
-def test_root_is_the_same_wherever_it_stands(helm: Helm) -> None:
-    manifests = helm.template()
-    root = f"/mnt/kv-l2/v1/retail/tiny/{_fingerprint(manifests)}"
-    assert manifests.pod()["metadata"]["annotations"]["tiered-kv-cache.io/l2-root"] == root
-    assert environment(manifests.container("l2-root"))["L2_ROOT"] == root
-    adapter = json.loads(flag(manifests.container("lmcache")["args"], "--l2-adapter"))
-    assert adapter == {"type": "fs", "base_path": root, "relative_tmp_dir": ".tmp-$(POD_NAME)"}
-    (verify,) = manifests.of("Pod")
-    (told,) = json.loads(environment(verify["spec"]["containers"][0])["TKC_VERIFY"])["models"]
-    assert (told["l2Root"], told["fingerprint"]) == (root, _fingerprint(manifests))
+def test_lmcache_writes_where_the_fingerprint_leads(helm: Helm) -> None:
+    """To a link that the init container makes once it knows the weights, on a volume that both see."""
+    pod = helm.template().pod()
+    adapter = json.loads(flag(container(pod, "lmcache")["args"], "--l2-adapter"))
+    assert adapter == {"type": "fs", "base_path": "/run/tkc/l2", "relative_tmp_dir": ".tmp-$(POD_NAME)"}
+    mounts = [
+        {(mount["name"], mount["mountPath"]) for mount in container(pod, name)["volumeMounts"]}
+        for name in ("l2-root", "lmcache")
+    ]
+    assert {("run", "/run/tkc"), ("l2", "/mnt/kv-l2")} <= mounts[0] & mounts[1]
 
 
 def test_gpu_memory_is_a_limit_like_others(helm: Helm) -> None:
@@ -188,10 +191,21 @@ def test_order_of_flags_does_not_matter(helm: Helm) -> None:
     )
 
 
-def test_weights_inside_the_image_are_known_by_its_reference(helm: Helm) -> None:
+def test_variables_that_arguments_name_count(helm: Helm) -> None:
+    """The kubelet puts them into the command line, where vLLM reads them as what changes a block."""
+
+    def of(value: str, *args: str) -> str:
+        return _fingerprint(helm.template(_engine(args=list(args), env={"OVERRIDES": value})))
+
+    assert of("1", "--hf-overrides", "$(OVERRIDES)") != of("2", "--hf-overrides", "$(OVERRIDES)")
+    assert of("1", "--hf-overrides", "{}") == of("2", "--hf-overrides", "{}")
+
+
+def test_an_image_with_weights_inside_is_known_by_them(helm: Helm) -> None:
+    """Rebuilt with the same weights it may share; their bytes are read at the start of the Pod."""
     source = {"claim": None, "imagePath": {"path": "/opt/tiny"}}
 
     def of(tag: str) -> str:
         return _fingerprint(helm.template(model(source=source, engine={"image": {"tag": tag}})))
 
-    assert of("a") != of("b")
+    assert of("a") == of("b")

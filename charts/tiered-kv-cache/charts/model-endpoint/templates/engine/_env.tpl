@@ -129,8 +129,13 @@
 {{- define "model-endpoint.engine.fingerprintEnv" -}}
 {{- $neutral := include "model-endpoint.engine.neutralEnv" . | fromJsonArray -}}
 {{- $counted := dict -}}
+{{- $texts := list -}}
+{{- range .spec.engine.args -}}{{- $texts = append $texts (include "tkc.scalar" .) -}}{{- end -}}
+{{- range .spec.engine.env -}}{{- $texts = append $texts (include "tkc.scalar" .) -}}{{- end -}}
+{{- $text := join " " $texts -}}
 {{- range $name, $value := .spec.engine.env -}}
-{{-   if and (regexMatch "^(VLLM|LMCACHE)_" $name) (not (has $name $neutral)) -}}
+{{- /* The kubelet puts a variable that is named $(NAME) into arguments and other variables. */ -}}
+{{-   if or (contains (printf "$(%s)" $name) $text) (and (regexMatch "^(VLLM|LMCACHE)_" $name) (not (has $name $neutral))) -}}
 {{-     $_ := set $counted $name (include "tkc.scalar" $value) -}}
 {{-   end -}}
 {{- end -}}
