@@ -24,7 +24,10 @@ LMCACHE_L2_HITS = "lmcache_mp_lookup_hit_l2_tokens_total"
 LMCACHE_STORED_CHUNKS = "lmcache_mp_l2_store_completed_objects_chunks_total"
 INPROCESS_PREFIX = "lmcache:"
 INPROCESS_REMOTE_READS = "lmcache:num_remote_read_requests_total"
-"""LMCache inside vLLM's process: reads of its remote backend, which is L2."""
+INPROCESS_REMOTE_WRITES = "lmcache:num_remote_write_requests_total"
+"""LMCache inside vLLM's process: reads and writes of its remote backend, which is L2; one a chunk and rank."""
+INPROCESS_LAG_SECONDS = 10.0
+"""How late these are: LMCache hands its figures over so often."""
 
 
 class MetricsError(Exception):
@@ -62,7 +65,7 @@ class Counters:
     """Totals of one Pod at one moment, or the difference of two moments. Tokens, but for the last two.
 
     ``computed`` and ``loaded``: prompt tokens that vLLM computed, and that it took from LMCache. ``requested``: looked
-    up in LMCache. ``l1`` and ``l2``: what LMCache says it found there. ``stored_chunks``: written to L2.
+    up in LMCache. ``l1`` and ``l2``: what LMCache says it found there. ``stored_chunks``: written to L2, by each rank.
     ``remote_reads``: requests to L2 of an LMCache inside vLLM's process.
     """
 
@@ -93,8 +96,12 @@ class Counters:
         )
         if in_process:
             # LMCache's own stand among vLLM's, where both share a metrics directory.
-            reads = vllm.total(INPROCESS_REMOTE_READS)
-            return replace(own, requested=vllm.total(VLLM_EXTERNAL_QUERIES), remote_reads=reads)
+            return replace(
+                own,
+                requested=vllm.total(VLLM_EXTERNAL_QUERIES),
+                stored_chunks=vllm.total(INPROCESS_REMOTE_WRITES),
+                remote_reads=vllm.total(INPROCESS_REMOTE_READS),
+            )
         if lmcache is None:
             return own
         return replace(

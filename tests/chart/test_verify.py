@@ -38,6 +38,7 @@ def test_it_is_told_what_the_engines_are_rendered_with(helm: Helm) -> None:
         "mode": "multiProcess",
         "ranks": 1,
         "strategy": "prefixaware",
+        "dtype": "float32",
         "l2Parent": "/mnt/kv-l2/v1/retail/tiny",
         "configHash": annotations["tiered-kv-cache.io/config-hash"],
     }

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 CHARS_PER_TOKEN = 4
+LATE_SECONDS = 0.4
+"""How late the counters of an LMCache in vLLM's process are; 10 for the real one."""
 WORDS = ("amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron")
 
 
@@ -79,7 +81,7 @@ class Engine:
     """One engine. Sizes in tokens. ``hash_seed`` is part of every key, as is the model's path in LMCache.
 
     ``in_process``: LMCache runs inside vLLM: no server of its own, no counters by tier, and no salt in its keys;
-    ``lmcache_metrics``: its own counters appear among vLLM's. ``key``: the API key, empty for none.
+    ``lmcache_metrics``: its own counters appear among vLLM's, ``LATE_SECONDS`` late at most. ``key``: the API key, empty for none.
     """
 
     l2_dir: Path
@@ -101,6 +103,7 @@ class Engine:
         self._l1: set[str] = set()
         self._count: Counter[str] = Counter()
         self._number = 0
+        self._remote: list[tuple[float, str, int]] = []
         self._servers: list[ThreadingHTTPServer] = []
         self.requests: list[dict[str, Any]] = []
         self.keyed: list[str] = []
@@ -178,7 +181,7 @@ class Engine:
         self._l1.update(chunks[: in_l1 + in_l2])
         self._count["l1"] += in_l1 * self.chunk_size
         self._count["l2"] += in_l2 * self.chunk_size
-        self._count["remote_reads"] += in_l2
+        self._remote.append((time.monotonic(), "read", in_l2))
         found = max(0, (in_l1 + in_l2) * self.chunk_size - hits0)
         self._count["external"] += found
         loaded = 0 if self.faults.load_fails else found
@@ -201,6 +204,7 @@ class Engine:
             self._file(key).write_bytes(b"kv")
             with self._lock:
                 self._count["stored"] += 1
+                self._remote.append((time.monotonic(), "write", 1))
 
     # vLLM
 
@@ -327,8 +331,12 @@ class Engine:
         ):
             lines += [f'vllm:prompt_tokens_by_source_total{{engine="0",source="{source}"}} {float(value)}']
         if self.lmcache_metrics:
-            lines += ["# TYPE lmcache:num_remote_read_requests_total counter"]
-            lines += [f'lmcache:num_remote_read_requests_total{{worker_id="0"}} {float(c["remote_reads"])}']
+            # Handed over at fixed moments, whenever somebody asks.
+            until = time.monotonic() // LATE_SECONDS * LATE_SECONDS
+            for kind in ("read", "write"):
+                number = sum(n for at, k, n in list(self._remote) if k == kind and at <= until)
+                lines += [f"# TYPE lmcache:num_remote_{kind}_requests_total counter"]
+                lines += [f'lmcache:num_remote_{kind}_requests_total{{role="worker",worker_id="0"}} {float(number)}']
         return "\n".join(lines) + "\n"
 
     # LMCache

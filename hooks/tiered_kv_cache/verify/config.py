@@ -37,6 +37,7 @@ class ModelSpec:
     mode: str = MULTI_PROCESS
     ranks: int = 1
     strategy: str = ""
+    dtype: str = "auto"
 
     @property
     def in_process(self) -> bool:
@@ -121,6 +122,7 @@ def _model(parent: _Reader, raw: Any, index: int) -> ModelSpec:
         mode=reader.take("mode", str, MULTI_PROCESS),
         ranks=reader.whole("ranks", 1, least=1),
         strategy=reader.take("strategy", str, ""),
+        dtype=reader.take("dtype", str, "auto"),
     )
     if model.mode not in (MULTI_PROCESS, IN_PROCESS):
         reader.fault("mode", model.mode, f"{MULTI_PROCESS} or {IN_PROCESS}")

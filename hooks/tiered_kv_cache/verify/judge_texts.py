@@ -28,18 +28,18 @@ def _text(case: Judgement, cold: Row, row: Row, wrong: Wrong) -> None:
         return
     if row.tier != CONTROL and not case.given(row) and not row.busy:
         return  # Without a hit, an equal text says nothing about the cache.
-    control = case.result.control
-    found = texts.compare(cold.answer, row.answer)
+    control, eps = case.result.control, texts.epsilon(case.model.dtype)
+    found = texts.compare(cold.answer, row.answer, eps)
     row.same = found.same
     if row is control:
         if found.same not in (EQUAL, NEAR_TIE):
             row.same = UNSURE
             _control_differs(case, cold, row)
         return
-    noise = texts.compare(cold.answer, control.answer) if control and control.answer else None
+    noise = texts.compare(cold.answer, control.answer, eps) if control and control.answer else None
     if found.same != EQUAL and control and control.answer and control.pod == row.pod:
         # The cold text of the same Pod decides: another node may round differently.
-        same_pod = texts.compare(control.answer, row.answer)
+        same_pod = texts.compare(control.answer, row.answer, eps)
         if same_pod.same in (EQUAL, NEAR_TIE) or found.same == UNSURE:
             found = same_pod
             row.same = found.same
@@ -50,7 +50,7 @@ def _text(case: Judgement, cold: Row, row: Row, wrong: Wrong) -> None:
         )
     elif found.same in (WRONG, UNSURE):
         _differs(case, row, found, noise, wrong)
-    elif found.drift is not None and found.drift > max(texts.DRIFT, 3 * ((noise and noise.drift) or 0.0)):
+    elif found.drift is not None and found.drift > max(texts.DRIFT * eps, 3 * ((noise and noise.drift) or 0.0)):
         case.warn(
             row,
             "text equal, odds are not",

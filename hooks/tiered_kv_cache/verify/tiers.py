@@ -9,7 +9,7 @@ from typing import Any
 from ..deadline import DeadlinePassed
 from ..engine import EngineError
 from ..http import BadAnswer, Unreachable
-from ..metrics import VLLM_CACHE_CONFIG, Counters, MetricsError, full_chunks
+from ..metrics import INPROCESS_LAG_SECONDS, VLLM_CACHE_CONFIG, Counters, MetricsError, full_chunks
 from ..pods import Pod
 from . import files, prompt, skips
 from .config import MAX_TOKENS, ModelSpec
@@ -21,6 +21,9 @@ STORE_SECONDS = 60.0
 """How long the first Pod may take to write all full chunks to L2 after its answer."""
 BLIND_SECONDS = 10.0
 """How long it is given where neither a counter nor the volume tells."""
+REST_SECONDS = 2.0
+"""How long a counter must rest to be believed, where the number of files of a chunk is not known."""
+LAG_SECONDS = INPROCESS_LAG_SECONDS + 2
 SETTLE_SECONDS = 5.0
 """How long counters may lag behind an answer."""
 POLL_SECONDS = 0.25
@@ -216,10 +219,17 @@ class Measurement:
         self._say(f"{self.model.name}: {tier} on Pod {target.pod.name} ({len(self.ids)} prompt tokens)")
         began = self.deadline.elapsed()
         with _step_of(target, f"the request for tier {tier}"):
+            told = target.tells_tiers()
+            late = self.model.in_process and tier == L1 and told
+            if late:
+                # What the request before read from L2 must not be taken for this one's.
+                self.deadline.sleep(LAG_SECONDS)
             before = target.counters()
             answer = target.engine.complete(self.ids, MAX_TOKENS, extra)
             moved = self._settled(target, before, enough)
-            told = target.tells_tiers()
+            if late:
+                self.deadline.sleep(LAG_SECONDS)
+                moved = target.counters().since(before)
         self._longest = max(self._longest, self.deadline.elapsed() - began)
         row = _row(tier, target)
         row.ttft_ms, row.answer, row.counters = answer.ttft_ms, answer, moved
@@ -246,18 +256,21 @@ class Measurement:
         self._say(
             f"{self.model.name}: waiting until Pod {self.first.pod.name} has stored {self.want_chunks} chunks in L2"
         )
-        if self.model.in_process:
+        if not self.first.tells_tiers():
             self._wait_files()
             return
         wait = self.deadline.within(STORE_SECONDS)
+        moved_at = wait.elapsed()
         while True:
             moved = self.first.counters().since(start)
             if moved.went_back():
                 raise Restarted(RESTARTED)
-            # With several ranks a chunk is several files: it is there when the counter rests.
-            rests = self.model.ranks == 1 or moved.stored_chunks == self.stored_chunks
-            self.stored_chunks = moved.stored_chunks
-            if (self.stored_chunks >= self.want_chunks and rests) or wait.passed():
+            if moved.stored_chunks != self.stored_chunks:
+                self.stored_chunks, moved_at = moved.stored_chunks, wait.elapsed()
+            # Several ranks store each their part of a chunk, or one of them all of it.
+            whole = moved.stored_chunks >= self.want_chunks * self.model.ranks
+            rests = wait.elapsed() - moved_at >= (LAG_SECONDS if self.model.in_process else REST_SECONDS)
+            if whole or (moved.stored_chunks >= self.want_chunks and rests) or wait.passed():
                 return
             wait.sleep(POLL_SECONDS)
 

@@ -32,6 +32,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "STORE_SECONDS", 0.6)
     monkeypatch.setattr(tiers, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(tiers, "BLIND_SECONDS", 0.2)
+    monkeypatch.setattr(tiers, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(tiers, "LAG_SECONDS", LAG_SECONDS)
     # Times of emulators on a busy machine mean nothing.
     monkeypatch.setattr(judge_times, "SLOWER_MS", 1e9)
     monkeypatch.setattr(http, "RETRY_SECONDS", 0.1)
@@ -41,6 +43,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 ENGINE = ("model", "max_model_len", "hash_seed", "l0", "l2", "in_process", "lmcache_metrics", "key")
 """Settings of an engine; everything else is the Pod's."""
+LAG_SECONDS = 0.6
+"""As tiers.LAG_SECONDS: longer than an emulated LMCache in vLLM's process is late."""
 
 
 @dataclass

@@ -64,6 +64,9 @@ lmcache:num_hit_tokens_total{model_name="tiny",role="worker",worker_id="0"} 1792
 # HELP lmcache:num_remote_read_requests_total Multiprocess metric
 # TYPE lmcache:num_remote_read_requests_total counter
 lmcache:num_remote_read_requests_total{model_name="tiny",role="worker",worker_id="0"} 7.0
+# HELP lmcache:num_remote_write_requests_total Multiprocess metric
+# TYPE lmcache:num_remote_write_requests_total counter
+lmcache:num_remote_write_requests_total{model_name="tiny",role="worker",worker_id="0"} 3.0
 # HELP lmcache:local_cache_usage Multiprocess metric
 # TYPE lmcache:local_cache_usage gauge
 lmcache:local_cache_usage{model_name="tiny",pid="42",role="worker",worker_id="0"} 1.1e+07
@@ -84,7 +87,9 @@ def test_counters_of_both_servers() -> None:
 def test_counters_in_process() -> None:
     counters = Counters.read(Samples(IN_PROCESS), None, in_process=True)
     # This vLLM does not say what was computed: its hits leave it.
-    assert counters == Counters(prompt=1900, computed=108, external=1792, loaded=1792, requested=1900, remote_reads=7)
+    assert counters == Counters(
+        prompt=1900, computed=108, external=1792, loaded=1792, requested=1900, stored_chunks=3, remote_reads=7
+    )
     assert Samples(IN_PROCESS).has_prefix(metrics.INPROCESS_PREFIX)
     assert not Samples(VLLM).has_prefix(metrics.INPROCESS_PREFIX)
 

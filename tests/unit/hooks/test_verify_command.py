@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from emulators.cluster import FakeCluster
+from emulators.cluster import FakeCluster, pod
 from tiered_kv_cache import __main__, cluster
 from tiered_kv_cache.cluster import ClusterError
+from tiered_kv_cache.pods import Pod
 from tiered_kv_cache.verify import command
 from tiered_kv_cache.verify.command import go_with_the_release
 from tiered_kv_cache.verify.reach import PodIp
@@ -138,3 +141,36 @@ def test_outside_a_pod_nothing_is_adopted() -> None:
     assert cluster.adopted == []
     go_with_the_release(cluster, "ns", "demo-verify", print)
     assert cluster.adopted == [("ns", "demo-verify")]
+
+
+def test_the_key_of_the_environment_is_used_and_never_printed(
+    connected: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for engine in connected.engines:
+        engine.key = "sk-secret"
+    monkeypatch.setenv("VLLM_API_KEY", "sk-secret")
+    out = tmp_path / "log"
+    assert __main__.main([*ARGS, "--json", "--json-file", str(out)]) == 0
+    monkeypatch.setenv("VLLM_API_KEY", "sk-other")
+    assert __main__.main([*ARGS, "--json"]) == 1
+    printed = capsys.readouterr()
+    assert "sk-" not in printed.out + printed.err + out.read_text()
+
+
+def test_the_configuration_of_a_running_release_can_be_piped_in(
+    connected: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(settings(connected)))
+    monkeypatch.delenv("TKC_VERIFY")
+    assert __main__.main([*ARGS, "--config", "-"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("ip", "url"),
+    [("10.244.1.7", "http://10.244.1.7:8000"), ("fd00:10:244::5", "http://[fd00:10:244::5]:8000")],
+)
+def test_addresses_of_both_families_make_urls(ip: str, url: str) -> None:
+    raw = pod("pod-a")
+    raw["status"]["podIP"] = ip
+    assert PodIp().url(Pod.parse(raw), 8000) == url
+    assert httpx.URL(url).host == ip

@@ -26,6 +26,7 @@ MODEL: dict[str, Any] = {
     "mode": "multiProcess",
     "ranks": 1,
     "strategy": "prefixaware",
+    "dtype": "bfloat16",
 }
 GOOD: dict[str, Any] = {"models": [MODEL], "promptTokens": 1900, "deadlineSeconds": 600, "minSpeedup": 0}
 

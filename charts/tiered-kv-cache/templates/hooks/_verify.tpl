@@ -24,6 +24,7 @@
         "mode" .mode
         "ranks" .ranks
         "strategy" .spec.routing.strategy
+        "dtype" .spec.engine.dtype
         "l2Parent" (ternary .l2Parent "" .l2)
         "configHash" (ternary .configHash "" .l2) -}}
 {{- /* null: the number of Pods is an autoscaler's to say, and verify takes those that are Ready. */ -}}
