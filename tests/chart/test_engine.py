@@ -195,6 +195,15 @@ def test_in_process_metrics_are_kept_on_the_pod_s_own_storage_and_begin_anew(hel
     assert len(vllm["command"]) == 4
 
 
+def test_in_process_no_port_of_lmcache_is_open(helm: Helm) -> None:
+    def ports(layer: Json) -> set[int]:
+        policy = helm.template(layer).get("NetworkPolicy", "demo-tiny-engine")["spec"]
+        return {port["port"] for rule in policy["ingress"] for port in rule["ports"]}
+
+    assert ports(GPU) == {8000, 8180}
+    assert ports(IN_PROCESS) == {8000}
+
+
 def test_a_server_has_no_such_environment(helm: Helm) -> None:
     names = environment(helm.template(GPU).container("vllm"))
     assert not [

@@ -46,7 +46,7 @@ spec:
         - port: {{ include "model-endpoint.engine.kvReplayPort" . }}
           protocol: TCP
     {{- end }}
-    {{- if .lmcache }}
+    {{- if and .lmcache (eq .mode "multiProcess") }}
     - from:
         {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}
         {{- with include "model-endpoint.network.metricsFrom" .root }}{{ . | nindent 8 }}{{ end }}
