@@ -14,6 +14,7 @@ ANNOTATION_CHUNK_SIZE = f"{DOMAIN}/chunk-size"
 CONTAINER_VLLM = "vllm"
 CONTAINER_LMCACHE = "lmcache"
 INIT_L2_ROOT = "l2-root"
+INIT_FETCH = "fetch"
 
 PORT_VLLM = ("http", 8000)
 """Name and usual number of vLLM's port."""

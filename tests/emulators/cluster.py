@@ -136,7 +136,7 @@ def not_ready(raw: Json, container: str, state: Json, **more: Any) -> Json:
     """The same Pod, not Ready, with one container in ``state``; ``more`` goes into its status."""
     raw["status"]["conditions"] = [{"type": "Ready", "status": "False"}]
     status = {"name": container, "ready": False, "restartCount": 0, "state": state} | more
-    if container == "l2-root":
+    if container in ("fetch", "l2-root"):
         raw["status"]["initContainerStatuses"] = [status]
         raw["status"]["containerStatuses"] = []
     else:

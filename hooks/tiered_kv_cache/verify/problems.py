@@ -120,8 +120,8 @@ class _Look:
             yield Problem(Finding(f"{who}: {reason}: {message}", fix, see), hopeless=True, short=reason)
         elif not status.get("ready") and last.get("exitCode") not in (None, 0):
             yield self._ended(status, last, who, init)
-        elif not init and "running" in state and not status.get("ready"):
-            yield self._not_ready(name, who)
+        elif "running" in state and not status.get("ready"):
+            yield self._init_runs(name, who) if init else self._not_ready(name, who)
 
     def _ended(self, status: JsonObject, last: JsonObject, who: str, init: bool) -> Problem:
         model, pod, name = self.model, self.pod, str(status.get("name", ""))
@@ -150,6 +150,13 @@ class _Look:
         code = last.get("exitCode")
         what = f"{who}: ended with exit code {code}{down}, {restarts} restarts: {message or 'no message'}"
         return Problem(Finding(what, fix, see), hopeless, short=f"{name} ended with exit code {code}")
+
+    def _init_runs(self, name: str, who: str) -> Problem:
+        logs = (f"kubectl logs -n {self.pod.namespace} {self.pod.name} -c {name} --tail=50",)
+        fix = "see its log, which tells how far it is; if it only needs longer, raise hooks.verify.deadlineSeconds"
+        if name == names.INIT_FETCH:
+            fix += " and modelStore.deadlineSeconds"
+        return Problem(Finding(f"{who} still runs, and the engine starts after it", fix, logs), short=f"{name} runs")
 
     def _not_ready(self, name: str, who: str) -> Problem:
         logs = (f"kubectl logs -n {self.pod.namespace} {self.pod.name} -c {name} --tail=50",)

@@ -20,10 +20,11 @@ def advise(judgement: Judgement, row: Row) -> None:
     """Say how a tier that was not measured can be; nothing where the values switch it off."""
     model, place = judgement.model, judgement.result.place(row)
     second = f"kubectl scale -n {judgement.evidence.namespace} deployment/{model.deployment} --replicas=2"
+    undo = " (the autoscaler may take it away again)" if model.autoscaled else ""
     key = "autoscaling.minReplicas" if model.autoscaled else "replicas"
     ways: dict[str, tuple[str, tuple[str, ...]]] = {
         ONE_POD: (
-            f"for this test start a second Pod and run helm test again; for good set models.{model.name}.{key}: 2",
+            f"for this test start a second Pod{undo} and run helm test again; for good set models.{model.name}.{key}: 2",
             (second,),
         ),
         NO_RESET: (

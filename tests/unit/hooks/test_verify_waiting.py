@@ -50,6 +50,25 @@ CASES: list[tuple[str, Json, Json, list[str]]] = [
     ),
     ("lmcache", CRASH, ended(2), ["ended with exit code 2 (the LMCache server is down), 3 restarts: usage: lmcache"]),
     ("lmcache", {"running": {}}, {}, ["container lmcache runs but is not ready: the LMCache server is down"]),
+    (
+        "fetch",
+        {"running": {}},
+        {},
+        [
+            "init container fetch still runs, and the engine starts after it",
+            "hooks.verify.deadlineSeconds and modelStore.deadlineSeconds; kubectl logs -n kv pod-b -c fetch --tail=50",
+        ],
+    ),
+    (
+        "fetch",
+        CRASH,
+        ended(1, "huggingFace: 401 for org/model. Fix: give a token"),
+        [
+            "init container fetch: ended with exit code 1, 3 restarts: huggingFace: 401",
+            "it is about models.tiny.source",
+        ],
+    ),
+    ("fetch", PULL, {}, ["correct hooks.image"]),
     ("vllm", {"running": {}}, {}, ["container vllm runs but is not ready: vLLM's /health", "probes.startup.budget"]),
     (
         "vllm",
