@@ -76,6 +76,10 @@ def test_only_vllm_has_gpus(helm: Helm) -> None:
         if any("nvidia" in name for side in each["resources"].values() for name in side)
     ]
     assert holders == ["vllm"]
+    # What images for GPUs set otherwise would show a container without GPUs all of the node.
+    env = environment(container(pod, "lmcache"))
+    assert (env["NVIDIA_VISIBLE_DEVICES"], env["CUDA_VISIBLE_DEVICES"]) == ("void", "")
+    assert not {"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"} & environment(container(pod, "vllm")).keys()
     args = container(pod, "lmcache")["args"]
     assert flag(args, "--supported-transfer-mode") == "engine_driven"
     config = json.loads(flag(container(pod, "vllm")["args"], "--kv-transfer-config"))

@@ -67,8 +67,9 @@ def test_one_version_is_enough_where_it_tells_the_other(helm: Helm) -> None:
     assert _image(helm, GPU, model(engine={"versions": {"lmcache": "0.5.4"}})) == "docker.io/lmcache/vllm-openai:v0.5.4"
 
 
-def test_the_tables_image_tells_its_versions(helm: Helm) -> None:
-    image = {"repository": "docker.io/lmcache/vllm-openai", "tag": "v0.5.4"}
+@pytest.mark.parametrize("repository", ["docker.io/lmcache/vllm-openai", "lmcache/vllm-openai"])
+def test_the_tables_image_tells_its_versions(helm: Helm, repository: str) -> None:
+    image = {"repository": repository, "tag": "v0.5.4"}
     told = json.loads(
         environment(helm.template(GPU, model(engine={"image": image})).container("l2-root"))["TKC_L2_CONFIG"]
     )

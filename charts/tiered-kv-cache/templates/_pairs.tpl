@@ -24,7 +24,7 @@
 {{-       if and (or (not $.vllm) (eq .vllm $.vllm)) (or (not $.lmcache) (eq .lmcache $.lmcache)) -}}{{- $_ := set $.result "pair" . -}}{{- end -}}
 {{-     else if not (or $given.repository $given.tag $given.digest) -}}
 {{-       if .default -}}{{- $_ := set $.result "pair" . -}}{{- end -}}
-{{-     else if and (or (not $given.repository) (eq $given.repository .image.repository))
+{{-     else if and (or (not $given.repository) (eq (trimPrefix "docker.io/" $given.repository) (trimPrefix "docker.io/" .image.repository)))
               (or .anyTag (eq $given.tag .image.tag) (and $given.digest (eq $given.digest .image.digest))
                   (and .default (not $given.tag) (not $given.digest))) -}}
 {{-       $_ := set $.result "pair" . -}}

@@ -17,6 +17,13 @@ args:
   {{- include "model-endpoint.engine.lmcacheArgs" . | nindent 2 }}
 env:
   {{- include "model-endpoint.engine.commonEnv" . | nindent 2 }}
+{{- if eq .spec.engine.device "cuda" }}
+  # Images for GPUs ask for all of the node, and a runtime may give them to a container that has none of its own.
+  - name: NVIDIA_VISIBLE_DEVICES
+    value: void
+  - name: CUDA_VISIBLE_DEVICES
+    value: ""
+{{- end }}
 ports:
   - name: lmcache-http
     containerPort: 8180
