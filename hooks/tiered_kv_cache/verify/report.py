@@ -170,7 +170,8 @@ def _cells(model: ModelResult, row: Row) -> list[str | Text]:
         f"  {TITLES[row.tier]}",
         str(model.pod_number(row.pod) or "-"),
         f"{row.ttft_ms:.0f}" if row.ttft_ms is not None else "-",
-        f"{row.ratio:.1f}x" if row.ratio else "-",
+        # A tenth would hide how slow a slow one is.
+        f"{row.ratio:.{1 if row.ratio >= 0.95 else 2}f}x" if row.ratio else "-",
         *_hits(row),
         row.same or "-",
         Text(verdict, style=STYLES[row.verdict]),

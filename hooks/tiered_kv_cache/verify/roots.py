@@ -43,8 +43,8 @@ def check(model: ModelSpec, pods: list[Pod]) -> Iterable[Finding]:
         yield Finding(
             f"model {model.name}: the L2 root differs, so that no Pod finds what another one stored: "
             f"{static.groups(roots)}; {_why(reports, different)}",
-            "restart the Pods: each looks at the weights anew; if they still differ, give them the same weights "
-            f"(models.{model.name}.source) and one set of values",
+            "run helm upgrade with one set of values, and restart the Pods: each looks at its weights anew; if these "
+            f"differ still, give all Pods the same ones (models.{model.name}.source)",
             static.restart(model, pods),
         )
     elif different and not different[0].startswith(model.l2_parent.rstrip("/") + "/"):
