@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -43,34 +44,10 @@ lmcache_mp_lookup_requested_tokens_total{otel_scope_name="lmcache",model="b"} 8.
 # TYPE lmcache_mp_lookup_hit_l2_tokens_total counter
 lmcache_mp_lookup_hit_l2_tokens_total{otel_scope_name="lmcache"} 1792.0
 """
-# As vLLM's /metrics shows them when LMCache runs in its processes and both share PROMETHEUS_MULTIPROC_DIR: names of LMCache
-# 0.5.6, values of a prompt that came from L2. Gauges have a pid there, and counters no _created.
-IN_PROCESS = """\
-# HELP vllm:prompt_tokens_total Multiprocess metric
-# TYPE vllm:prompt_tokens_total counter
-vllm:prompt_tokens_total{engine="0",model_name="tiny"} 1900.0
-# HELP vllm:external_prefix_cache_queries_total Multiprocess metric
-# TYPE vllm:external_prefix_cache_queries_total counter
-vllm:external_prefix_cache_queries_total{engine="0",model_name="tiny"} 1900.0
-# HELP vllm:external_prefix_cache_hits_total Multiprocess metric
-# TYPE vllm:external_prefix_cache_hits_total counter
-vllm:external_prefix_cache_hits_total{engine="0",model_name="tiny"} 1792.0
-# HELP lmcache:num_requested_tokens_total Multiprocess metric
-# TYPE lmcache:num_requested_tokens_total counter
-lmcache:num_requested_tokens_total{model_name="tiny",role="worker",worker_id="0"} 1792.0
-# HELP lmcache:num_hit_tokens_total Multiprocess metric
-# TYPE lmcache:num_hit_tokens_total counter
-lmcache:num_hit_tokens_total{model_name="tiny",role="worker",worker_id="0"} 1792.0
-# HELP lmcache:num_remote_read_requests_total Multiprocess metric
-# TYPE lmcache:num_remote_read_requests_total counter
-lmcache:num_remote_read_requests_total{model_name="tiny",role="worker",worker_id="0"} 7.0
-# HELP lmcache:num_remote_write_requests_total Multiprocess metric
-# TYPE lmcache:num_remote_write_requests_total counter
-lmcache:num_remote_write_requests_total{model_name="tiny",role="worker",worker_id="0"} 3.0
-# HELP lmcache:local_cache_usage Multiprocess metric
-# TYPE lmcache:local_cache_usage gauge
-lmcache:local_cache_usage{model_name="tiny",pid="42",role="worker",worker_id="0"} 1.1e+07
-"""
+RECORDED = Path(__file__).parent / "recorded"
+IN_PROCESS = (RECORDED / "in-process-metrics.txt").read_text()
+"""vLLM 0.32 with LMCache 0.5.6 in its process and one PROMETHEUS_MULTIPROC_DIR, cut: the Pod that read a prompt of 1900 tokens
+from L2, then from L0, then from L1, and computed it once more as a control."""
 names = st.from_regex(r"[a-z_:][a-z0-9_:]{0,20}", fullmatch=True)
 numbers = st.integers(0, 2**50)
 
@@ -86,12 +63,26 @@ def test_counters_of_both_servers() -> None:
 
 def test_counters_in_process() -> None:
     counters = Counters.read(Samples(IN_PROCESS), None, in_process=True)
-    # This vLLM does not say what was computed: its hits leave it.
     assert counters == Counters(
-        prompt=1900, computed=108, external=1792, loaded=1792, requested=1900, stored_chunks=3, remote_reads=7
+        prompt=7632,
+        computed=2256,
+        l0=1792,
+        external=3584,
+        loaded=3584,
+        requested=5840,
+        stored_chunks=0,
+        remote_reads=7,
     )
+    assert Samples(IN_PROCESS).label(metrics.VLLM_CACHE_CONFIG, "block_size") == "128"
     assert Samples(IN_PROCESS).has_prefix(metrics.INPROCESS_PREFIX)
     assert not Samples(VLLM).has_prefix(metrics.INPROCESS_PREFIX)
+
+
+def test_a_vllm_that_does_not_count_by_source() -> None:
+    text = "\n".join(line for line in VLLM.splitlines() if "by_source" not in line) + "\n"
+    assert Counters.read(Samples(text), None) == Counters(
+        prompt=3800, computed=216, l0=1792, external=1792, loaded=1792
+    )
 
 
 def test_labels_select() -> None:
