@@ -115,13 +115,9 @@ class Hub:
         if name not in self.files:
             _send(to, 404, b"", {"X-Error-Code": "EntryNotFound"})
         elif len(self.files[name]) >= LFS_BYTES:
-            _send(to, 302, b"", {"Location": f"{self._cdn()}/cdn/{name}?X-Signature=secret-signature"})
+            _send(to, 302, b"", {"Location": f"{_cdn(to)}/cdn/{name}?X-Signature=secret-signature"})
         else:
             self._bytes(to, name)
-
-    def _cdn(self) -> str:
-        # Another name of the same machine: another origin, to which no token may go.
-        return self.url.replace("127.0.0.1", "localhost")
 
     def _listing(self, to: BaseHTTPRequestHandler, path: str) -> None:
         repository, _, revision = path.removeprefix("/api/models/").partition("/revision/")
@@ -175,6 +171,11 @@ class Hub:
                     time.sleep(len(piece) / self.faults.bytes_per_second)
         except OSError:
             to.close_connection = True
+
+
+def _cdn(to: BaseHTTPRequestHandler) -> str:
+    # On loopback by another name of the same machine: another origin, to which no token may go.
+    return f"http://{to.headers['Host']}".replace("127.0.0.1", "localhost")
 
 
 def _send(to: BaseHTTPRequestHandler, status: int, body: bytes, headers: dict[str, str] | None = None) -> None:
