@@ -42,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument(
         "--config", metavar="FILE", help=f"what to verify, as JSON ('-': stdin); else ${names.ENV_VERIFY}"
     )
+    verify.add_argument("--model", action="append", metavar="NAME", help="only this model; may be given several times")
     verify.add_argument("--json-file", metavar="FILE", help="write the result as JSON of at most 4000 bytes")
     verify.add_argument("--json", action="store_true", help="print the result as JSON, and everything else to stderr")
     verify.add_argument("--deadline", type=float, metavar="SECONDS", help="instead of deadlineSeconds")

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from .. import names
@@ -22,7 +23,7 @@ from .run import run
 
 def main(args: argparse.Namespace) -> bool:
     """Run, print, write; True when everything passed. Raises UsageError."""
-    settings = config.parse(*_config_text(args.config))
+    settings = _only(config.parse(*_config_text(args.config)), args.model)
     if args.deadline is not None and not args.deadline >= 1:
         raise UsageError(f"--deadline is {args.deadline:g}. Fix: give at least 1 second")
     deadline = Deadline(args.deadline if args.deadline is not None else settings.deadline_seconds)
@@ -78,6 +79,17 @@ def _config_text(file: str | None) -> tuple[str, str]:
             f"there is nothing to verify. Fix: give --config FILE or set {names.ENV_VERIFY}, as the chart renders it"
         )
     return text, names.ENV_VERIFY
+
+
+def _only(settings: config.Settings, wanted: list[str] | None) -> config.Settings:
+    """The settings with only the models that are named; raises UsageError for names that there are not."""
+    if not wanted:
+        return settings
+    known = [m.name for m in settings.models]
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise UsageError(f"--model {', '.join(unknown)}: no such model. Fix: give one of {', '.join(known) or 'none'}")
+    return replace(settings, models=tuple(m for m in settings.models if m.name in wanted))
 
 
 def _reach(args: argparse.Namespace, cluster: KubernetesCluster) -> Reach:

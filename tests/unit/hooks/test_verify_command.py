@@ -87,6 +87,7 @@ def test_json_file_that_cannot_be_written(
         ([], "{", "TKC_VERIFY is not JSON"),
         (["--config", "/nowhere"], None, "--config /nowhere cannot be read"),
         (["--deadline", "0"], "{}", "--deadline is 0. Fix: give at least 1 second"),
+        (["--model", "tiny"], "{}", "--model tiny: no such model. Fix: give one of none"),
     ],
 )
 def test_usage(
@@ -141,6 +142,14 @@ def test_outside_a_pod_nothing_is_adopted() -> None:
     assert cluster.adopted == []
     go_with_the_release(cluster, "ns", "demo-verify", print)
     assert cluster.adopted == [("ns", "demo-verify")]
+
+
+def test_one_model_of_several(connected: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = json.loads(settings(connected))
+    told["models"].append(told["models"][0] | {"name": "absent"})
+    monkeypatch.setenv("TKC_VERIFY", json.dumps(told))
+    assert __main__.main([*ARGS, "--model", "tiny"]) == 0
+    assert __main__.main([*ARGS, "--model", "absent", "--deadline", "1"]) == 1
 
 
 def test_the_key_of_the_environment_is_used_and_never_printed(
