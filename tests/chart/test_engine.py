@@ -102,7 +102,7 @@ def test_hybrid_manager_is_off_where_lmcache_takes_one_group(helm: Helm) -> None
         return "--disable-hybrid-kv-cache-manager" in helm.template(*layers).container("vllm")["args"]
 
     assert off(GPU)
-    assert not off(GPU, _engine(acknowledge={"hybridKvCache": True}))
+    assert off(GPU, _engine(acknowledge={"hybridKvCache": True}))
     assert not off(GPU, NO_CACHE)
     # vLLM itself switches it off for the in-process connector, and on CPUs.
     assert not off(IN_PROCESS)
@@ -379,8 +379,8 @@ OWNED_FLAGS: dict[str, str] = {
     "--data-parallel-size-local": "replicas",
     "-dpl": "replicas",
     "--headless": "replicas",
-    "--disable-hybrid-kv-cache-manager": "engine.acknowledge.hybridKvCache",
-    "--no-disable-hybrid-kv-cache-manager": "engine.acknowledge.hybridKvCache",
+    "--disable-hybrid-kv-cache-manager": "one group of layers",
+    "--no-disable-hybrid-kv-cache-manager": "one group of layers",
     "--kv-events-config": "routing.strategy",
     "--kv-transfer-config": "cache.*",
     "--hf-token": "readable by everyone",

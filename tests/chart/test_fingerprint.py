@@ -64,7 +64,6 @@ CHANGES: dict[str, Json] = {
     "pipeline parallel": overlay(CACHED, _engine(pipelineParallelSize=2)),
     "device": GPU,
     "in-process": overlay(GPU, _engine(lmcacheMode="inProcess")),
-    "hybrid KV cache manager": overlay(GPU, _engine(acknowledge={"hybridKvCache": True})),
     "block size on a GPU": overlay(GPU, _engine(blockSize=16)),
 }
 
@@ -88,7 +87,9 @@ KEEPS: dict[str, Json] = {
     "shared memory": _engine(shmSize="512Mi"),
     "Pod": model(podAnnotations={"a": "b"}, terminationGracePeriodSeconds=100),
     "early prefetch": model(cache={"eagerPrefetch": True}),
-    "acknowledgements alone": _engine(acknowledge=dict.fromkeys(("loraWithCache", "unknownPair"), True)),
+    "acknowledgements alone": _engine(
+        acknowledge=dict.fromkeys(("loraWithCache", "unknownPair", "hybridKvCache"), True)
+    ),
     "served name": model(servedName="other"),
     "mount path": {"l2": {"mountPath": "/mnt/elsewhere"}},
     "line of business": {"lineOfBusiness": "wealth"},
@@ -127,7 +128,6 @@ def test_is_the_hash_of_what_the_volume_is_told(helm: Helm) -> None:
         "lmcache": "0.5.6",
         "hashAlgorithm": "blake3",
         "lmcacheMode": "multiProcess",
-        "hybridKvCacheManager": False,
         "hashSeed": 0,
         "engineArgs": [],
         "engineEnv": {},

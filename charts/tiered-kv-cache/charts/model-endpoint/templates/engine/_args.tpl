@@ -4,6 +4,7 @@
 {{- define "model-endpoint.engine.ownedFlags" -}}
 {{- $secret := "nothing here: a value in args is readable by everyone who may read Pods" -}}
 {{- $tiers := "cache.*" -}}
+{{- $groups := "nothing: LMCache takes one group of layers, and without it vLLM decides" -}}
 {{- $ranks := "engine.tensorParallelSize and engine.pipelineParallelSize: a Pod has TP x PP GPUs, all on one node" -}}
 {{- toJson (dict
       "--model" "source"
@@ -24,8 +25,8 @@
       "--kv-events-config" "routing.strategy"
       "--enable-scale-out" "routing.strategy"
       "--shutdown-timeout" "terminationGracePeriodSeconds"
-      "--disable-hybrid-kv-cache-manager" "engine.acknowledge.hybridKvCache"
-      "--no-disable-hybrid-kv-cache-manager" "engine.acknowledge.hybridKvCache"
+      "--disable-hybrid-kv-cache-manager" $groups
+      "--no-disable-hybrid-kv-cache-manager" $groups
       "--tensor-parallel-size" "engine.tensorParallelSize"
       "-tp" "engine.tensorParallelSize"
       "--pipeline-parallel-size" "engine.pipelineParallelSize"
@@ -154,8 +155,9 @@
 - {{ include "tkc.scalar" $engine.gpuMemoryUtilization | quote }}
 {{- end }}
 {{- if .lmcache }}
-{{- if and (eq $engine.device "cuda") (eq .mode "multiProcess") (not $engine.acknowledge.hybridKvCache) }}
-# LMCache's transfer by the engine takes one group of KV layers: with this flag vLLM makes one of a sliding window's, too.
+{{- if and (eq $engine.device "cuda") (eq .mode "multiProcess") }}
+# LMCache's transfer by the engine takes one group of KV layers; vLLM then keeps a sliding window's layers in full, too. On cpu
+# and for the in-process connector vLLM does so by itself.
 - --disable-hybrid-kv-cache-manager
 {{- end }}
 - --kv-transfer-config

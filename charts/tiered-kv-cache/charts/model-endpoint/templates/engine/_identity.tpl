@@ -14,7 +14,6 @@
       "vllm" $engine.versions.vllm
       "lmcache" $engine.versions.lmcache
       "lmcacheMode" .mode
-      "hybridKvCacheManager" (and (eq $engine.device "cuda") (index $engine.acknowledge "hybridKvCache" | default false))
       "hashAlgorithm" (include "model-endpoint.engine.hashAlgorithm" .)
       "hashSeed" (int64 .spec.cache.hashSeed)
       "engineArgs" (include "model-endpoint.engine.fingerprintArgs" . | fromJsonArray)
