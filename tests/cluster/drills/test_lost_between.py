@@ -10,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from kubernetes import client
 
-from tiered_kv_cache.metrics import LMCACHE_L1_HITS, LMCACHE_L2_HITS
-
 from ..api import wait_for
-from ..engines import Engines, words
+from ..engines import CHUNK, Engines, words
 from ..nodes import Nodes
 from .conftest import Install
 
@@ -27,9 +25,9 @@ def engines(install: Install) -> Engines:
     return install()
 
 
-def _found(engines: Engines, pod: client.V1Pod) -> float:
-    samples = engines.lmcache(pod)
-    return samples.total(LMCACHE_L1_HITS) + samples.total(LMCACHE_L2_HITS)
+def _loaded(engines: Engines, pod: client.V1Pod) -> float:
+    """Chunks that lookups have brought from L2 into L1."""
+    return engines.lmcache(pod).total("lmcache_mp_l2_prefetch_load_completed_chunks_total")
 
 
 def nothing(engines: Engines, pod: client.V1Pod) -> None:
@@ -55,21 +53,20 @@ def test_l1_is_cleared_after_the_lookup(engines: Engines, lose: Callable[[Engine
 
 
 def _held(engines: Engines, lose: Callable[[Engines, client.V1Pod], None]) -> None:
-    """The worker, which retrieves, is held; the scheduler has looked up already."""
+    """The worker, which retrieves, is held, when LMCache has found the chunks and brought them into L1."""
     first, second = engines.pods()
     prompt = words(f"held{lose.__name__}".replace("_", ""))
     cold = engines.fill(first, prompt)
-    before = _found(engines, second)
-    engines.signal(second, WORKER, "STOP")
-    try:
-        with ThreadPoolExecutor(1) as pool:
+    chunks = _loaded(engines, second) + cold.full_chunks // CHUNK
+    with ThreadPoolExecutor(1) as pool:
+        engines.signal(second, WORKER, "STOP")
+        try:
             answer = pool.submit(engines.ask, second, prompt)
-            wait_for("found", lambda: _found(engines, second) - before == cold.full_chunks, 30)
+            wait_for("found", lambda: _loaded(engines, second) == chunks, 60)
             lose(engines, second)
+        finally:
             engines.signal(second, WORKER, "CONT")
-            assert answer.result().text == cold.text
-    finally:
-        engines.signal(second, WORKER, "CONT")
+        assert answer.result().text == cold.text
     # And the Pod is as good as before.
     again, hits = engines.hits(second, prompt)
     assert again.text == cold.text
