@@ -2,6 +2,7 @@
          values   all values, nulls resolved
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
+                  nulls (whether the own values may have deleted a default),
                   servedName, path, l0, l1, l2, lmcache (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, configHash, l2Parent
        Every template file begins with this; whichever Helm renders first does the work and reports the faults.
        Context: root. */ -}}
@@ -11,13 +12,18 @@
 {{-   include "tkc.merge" (dict "into" $values "from" .Values) -}}
 {{-   $_ := set . "tkc" (dict "values" $values "models" list) -}}
 {{-   $models := list -}}
+{{-   $empty := include "tkc.model.optional" . | fromJson -}}
+{{- /* The defaults hold no null any more, and a copy takes a fifth of the time of merging them for each model. */ -}}
+{{-   $defaults := deepCopy ((index $values "defaults") | default dict) -}}
+{{-   include "tkc.optional" (dict "into" $defaults "empty" $empty) -}}
 {{-   range $name, $given := (index $values "models") | default dict -}}
-{{-     $spec := dict -}}
-{{-     include "tkc.merge" (dict "into" $spec "from" ((index $values "defaults") | default dict)) -}}
-{{-     include "tkc.merge" (dict "into" $spec "from" (index $.Values.models $name)) -}}
+{{-     $spec := deepCopy $defaults -}}
+{{-     $own := index $.Values.models $name -}}
+{{-     include "tkc.merge" (dict "into" $spec "from" $own) -}}
 {{-     if index $spec "enabled" -}}
-{{-       include "tkc.optional" (dict "into" $spec "empty" (include "tkc.model.optional" $ | fromJson)) -}}
-{{-       $model := dict "root" $ "name" $name "spec" $spec "given" $given -}}
+{{-       $nulls := contains "null" (toJson $own) -}}
+{{-       if $nulls -}}{{- include "tkc.optional" (dict "into" $spec "empty" $empty) -}}{{- end -}}
+{{-       $model := dict "root" $ "name" $name "spec" $spec "given" $given "nulls" $nulls -}}
 {{-       include "model-endpoint.engine.resolve" $model -}}
 {{-       $models = append $models $model -}}
 {{-     end -}}

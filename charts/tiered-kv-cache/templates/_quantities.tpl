@@ -13,13 +13,18 @@
 
 {{- /* "true" if the context is a quantity that we can count with, else nothing. */ -}}
 {{- define "tkc.quantity.valid" -}}
-{{- if regexMatch "^[0-9]+(\\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$" (include "tkc.scalar" .) }}true{{ end -}}
+{{- $text := include "tkc.scalar" . -}}
+{{- $number := trimAll "mkMGTPEi" $text -}}
+{{- /* Two small questions cost half of what one pattern for both would: patterns are compiled at each use. */ -}}
+{{- if has (trimPrefix $number $text) (list "" "m" "k" "M" "G" "T" "P" "E" "Ki" "Mi" "Gi" "Ti" "Pi" "Ei") -}}
+{{-   if regexMatch "^[0-9]+(\\.[0-9]+)?$" $number }}true{{ end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* A valid quantity as whole thousandths of its unit (bytes or cores). */ -}}
 {{- define "tkc.quantity.milli" -}}
 {{- $text := include "tkc.scalar" . -}}
-{{- $number := regexFind "^[0-9.]+" $text -}}
+{{- $number := trimAll "mkMGTPEi" $text -}}
 {{- $unit := trimPrefix $number $text -}}
 {{- $factors := dict "m" 1 "" 1000 "k" 1000000 "M" 1000000000 "G" 1000000000000 "T" 1000000000000000 "P" 1000000000000000000
       "Ki" 1024000 "Mi" 1048576000 "Gi" 1073741824000 "Ti" 1099511627776000 "Pi" 1125899906842624000 -}}
@@ -44,11 +49,11 @@
 
 {{- /* requests and limits of a container. Context: map. */ -}}
 {{- define "tkc.resources" -}}
-{{- $sides := dict -}}
-{{- range $side := list "requests" "limits" -}}
-{{-   range $resource, $amount := index $ $side -}}
-{{-     $_ := set $sides $side (set (index $sides $side | default dict) $resource (include "tkc.scalar" $amount)) -}}
-{{-   end -}}
+{{- $sides := list -}}
+{{- range $side := list "limits" "requests" -}}
+{{-   $lines := list -}}
+{{-   range $resource, $amount := index $ $side -}}{{- $lines = append $lines (printf "  %s: %q" $resource (include "tkc.scalar" $amount)) -}}{{- end -}}
+{{-   with $lines -}}{{- $sides = append $sides (printf "%s:\n%s" $side (join "\n" .)) -}}{{- end -}}
 {{- end -}}
-{{- toYaml $sides -}}
+{{- join "\n" $sides | default "{}" -}}
 {{- end -}}

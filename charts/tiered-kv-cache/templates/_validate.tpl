@@ -1,7 +1,7 @@
 {{- /* The one place that refuses values. Every rule adds its fault to a list; all are reported together, each with the
        key, its value, the reason and the fix. Types, unknown keys and bounds are the schema's work. Context: root. */ -}}
 {{- define "tkc.validate" -}}
-{{- $faults := dict "list" list -}}
+{{- $faults := dict "list" list "seen" dict -}}
 {{- $release := dict "root" . "faults" $faults -}}
 {{- include "tkc.validate.release" $release -}}
 {{- include "tkc.validate.l2" $release -}}
@@ -33,6 +33,20 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* Faults for the keys of a model that were deleted with null although they need a value. What models inherit is looked
+       at once: most delete nothing of their own. Context: dict root, faults, model, paths. Result: "complete" if all are there. */ -}}
+{{- define "tkc.validate.modelRequired" -}}
+{{- $seen := printf "required %s" (join " " .paths) -}}
+{{- if not (hasKey .faults.seen $seen) -}}
+{{-   $_ := set .faults.seen $seen (include "tkc.validate.required" (dict "faults" (dict "list" list) "from" (index .root.tkc.values "defaults" | default dict) "prefix" "" "paths" .paths)) -}}
+{{- end -}}
+{{- if and (index .faults.seen $seen) (not .model.nulls) -}}
+complete
+{{- else -}}
+{{- include "tkc.validate.required" (dict "faults" .faults "from" .model.spec "prefix" (printf "models.%s." .model.name) "paths" .paths) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* Faults for keys that were deleted with null although they need a value.
        Context: dict faults, from, prefix, paths. Result: "complete" if all are there. */ -}}
 {{- define "tkc.validate.required" -}}
@@ -60,8 +74,17 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Faults of a container's resources. Context: dict faults, key, resources. */ -}}
+{{- /* Faults of a container's resources; those that several models inherit are looked at once.
+       Context: dict faults, key, resources. */ -}}
 {{- define "tkc.validate.resources" -}}
+{{- $seen := printf "resources %s %s" .key (toJson .resources) -}}
+{{- if not (hasKey .faults.seen $seen) -}}
+{{-   $_ := set .faults.seen $seen true -}}
+{{-   include "tkc.validate.amounts" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tkc.validate.amounts" -}}
 {{- range $side := list "requests" "limits" -}}
 {{-   range $resource, $amount := (index $.resources $side) | default dict -}}
 {{-     if not (include "tkc.quantity.valid" $amount) -}}

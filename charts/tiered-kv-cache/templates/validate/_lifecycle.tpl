@@ -47,7 +47,7 @@
 {{- define "tkc.validate.disruption" -}}
 {{- $disruption := .model.spec.disruption -}}
 {{- if $disruption.enabled -}}
-{{-   $complete := include "tkc.validate.required" (dict "faults" .faults "from" .model.spec "prefix" (printf "models.%s." .model.name) "paths" (list "disruption.maxUnavailable")) -}}
+{{-   $complete := include "tkc.validate.modelRequired" (merge (dict "paths" (list "disruption.maxUnavailable")) .) -}}
 {{-   $fewest := include "tkc.fewestReplicas" . | int64 -}}
 {{-   if $complete -}}{{- if and (gt $fewest 1) (ge (int64 $disruption.maxUnavailable) $fewest) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "disruption.maxUnavailable" "why" (printf "the model has %d Pods, so that a drain could take all of them away at once" $fewest)

@@ -6,7 +6,8 @@
 {{- define "tkc.validate.memory" -}}
 {{- $spec := .model.spec -}}
 {{- range $name, $resources := $spec.resources -}}
-{{-   include "tkc.validate.resources" (dict "faults" $.faults "key" (printf "models.%s.resources.%s" $.model.name $name) "resources" $resources) -}}
+{{-   $scope := ternary (printf "models.%s" $.model.name) "defaults" (hasKey (index $.model.given "resources" | default dict) $name) -}}
+{{-   include "tkc.validate.resources" (dict "faults" $.faults "key" (printf "%s.resources.%s" $scope $name) "resources" $resources) -}}
 {{- end -}}
 {{- $countable := true -}}
 {{- range $path := list "cache.l1.memory" "engine.shmSize" "engine.cpu.weights" -}}

@@ -1,7 +1,7 @@
 {{- /* Rules for one model. Context everywhere: dict root, faults, model. */ -}}
 {{- define "tkc.validate.model" -}}
 {{- include "tkc.validate.modelName" . -}}
-{{- $complete := include "tkc.validate.required" (dict "faults" .faults "from" .model.spec "prefix" (printf "models.%s." .model.name) "paths" (list
+{{- $complete := include "tkc.validate.modelRequired" (merge (dict "paths" (list
       "replicas" "engine.image.pullPolicy" "engine.lmcacheMode" "engine.device"
       "engine.kvCacheDtype" "engine.tensorParallelSize" "engine.pipelineParallelSize" "engine.gpuMemoryUtilization" "engine.kvLoadFailurePolicy"
       "engine.maxModelLen" "engine.maxNumSeqs" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
@@ -11,7 +11,7 @@
       "probes.startup.budget" "probes.startup.completion" "probes.startup.timeoutSeconds"
       "probes.readiness.periodSeconds" "probes.readiness.timeoutSeconds" "probes.readiness.failureThreshold"
       "probes.liveness.periodSeconds" "probes.liveness.timeoutSeconds" "probes.liveness.failureThreshold"
-      "rollout.maxSurge" "rollout.maxUnavailable" "terminationGracePeriodSeconds")) -}}
+      "rollout.maxSurge" "rollout.maxUnavailable" "terminationGracePeriodSeconds")) .) -}}
 {{- include "tkc.validate.source" . -}}
 {{- if $complete -}}
 {{-   include "tkc.validate.engine" . -}}

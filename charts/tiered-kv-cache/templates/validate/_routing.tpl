@@ -6,10 +6,10 @@
 {{- if and (index $service "nodePort") (eq $service.type "ClusterIP") -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "routing.service.nodePort" "why" "routing.service.type is ClusterIP, which has no node port" "fix" "set routing.service.type: NodePort, or nodePort: null") .) -}}
 {{- end -}}
-{{- if include "tkc.validate.required" (dict "faults" .faults "from" $spec "prefix" (printf "models.%s." .model.name) "paths" (list
+{{- if include "tkc.validate.modelRequired" (merge (dict "paths" (list
       "routing.session.header" "routing.session.idleSeconds" "routing.prefix.threshold" "routing.prefix.imbalanceRequests" "routing.prefix.imbalanceRatio"
       "routing.retries.attempts" "routing.retries.initialBackoffMs" "routing.retries.maxBackoffMs"
-      "routing.circuitBreaker.enabled" "routing.circuitBreaker.failures" "routing.circuitBreaker.openSeconds")) -}}
+      "routing.circuitBreaker.enabled" "routing.circuitBreaker.failures" "routing.circuitBreaker.openSeconds")) .) -}}
 {{-   if gt (int64 $spec.routing.retries.initialBackoffMs) (int64 $spec.routing.retries.maxBackoffMs) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "routing.retries.initialBackoffMs" "why" (printf "the first pause is longer than the longest one: routing.retries.maxBackoffMs is %d" (int64 $spec.routing.retries.maxBackoffMs))
             "fix" "lower it, or raise maxBackoffMs") .) -}}

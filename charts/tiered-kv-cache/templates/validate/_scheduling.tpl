@@ -6,7 +6,7 @@
 {{-   with index $spec $path -}}{{- include "tkc.validate.objectName" (merge (dict "path" $path "name" . "kind" $kind) $) -}}{{- end -}}
 {{- end -}}
 {{- with $spec.spread -}}
-{{-   include "tkc.validate.required" (dict "faults" $.faults "from" $spec "prefix" (printf "models.%s." $.model.name) "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) | replace "complete" "" -}}
+{{-   include "tkc.validate.modelRequired" (merge (dict "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) $) | replace "complete" "" -}}
 {{- end -}}
 {{- include "tkc.validate.podLabels" . -}}
 {{- range $path := list "podLabels" "podAnnotations" "nodeSelector" -}}
