@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -24,3 +25,16 @@ def helm() -> Helm:
             "no helm. fix: set HELM to one (version 3.14 or later), or put it in PATH; `make chart` builds its own"
         )
     return Helm(path)
+
+
+def _major(path: str) -> str:
+    return subprocess.run([path, "version", "--short"], capture_output=True, text=True, check=True).stdout[:2]
+
+
+@pytest.fixture(scope="session")
+def helm_other(helm: Helm) -> Helm:
+    """A helm of the other major version: HELM3, or helm3 or helm4 in PATH."""
+    for path in (os.environ.get("HELM3"), shutil.which("helm3"), shutil.which("helm4")):
+        if path and _major(path) != _major(helm.path):
+            return Helm(path)
+    pytest.skip("only one major version of helm; `make chart` builds both")

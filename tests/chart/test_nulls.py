@@ -1,14 +1,17 @@
-"""null at any key: the default is gone, or one of our messages names the key; never an error of Helm's template engine."""
+"""null at any key: the default is gone, or one of our messages names the key; never an error of Helm's template engine (OC-07)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
-from chart.helm import CHART, Helm, Json, Refused
+from chart.helm import CHART, Helm, Json, Manifests, Refused
+from chart.test_golden import normal
 
 DEFAULTS: Json = yaml.safe_load((CHART / "values.yaml").read_text())
 
@@ -54,3 +57,59 @@ def test_null_renders_or_is_refused_by_name(helm: Helm) -> None:
     with ThreadPoolExecutor() as pool:
         faults = list(filter(None, pool.map(lambda path: _fault(helm, path), PATHS)))
     assert not faults, "\n".join(faults)
+
+
+PLATFORM = """\
+l2: {volume: {claimName: kv}}
+defaults:
+  nodeSelector: {pool: kv}
+  podAnnotations: {example.com/a: "1", example.com/b: "2"}
+models:
+  qwen2-7b-instruct: {source: {claim: {name: models, subPath: qwen}}}
+  tiny: {source: {claim: {name: models, subPath: tiny}}, tolerations: [{operator: Exists}]}
+"""
+OVERLAY = """\
+lineOfBusiness: retail
+defaults:
+  resources: {engine: {limits: {cpu: null}}}
+  nodeSelector: null
+  autoscaling: null
+  podAnnotations: {example.com/a: null}
+models:
+  qwen2-7b-instruct: null
+  tiny: {tolerations: null, engine: {env: null}}
+"""
+
+
+def _overlaid(helm: Helm, folder: Path, overlay: str) -> Manifests:
+    platform, lob = folder / "platform.yaml", folder / "lob.yaml"
+    platform.write_text(PLATFORM)
+    lob.write_text(overlay)
+    return helm.template(files=(platform, lob))
+
+
+def test_an_overlay_deletes_what_a_platform_file_sets(helm: Helm, helm_other: Helm, tmp_path: Path) -> None:
+    manifests = _overlaid(helm, tmp_path, OVERLAY)
+    assert normal(manifests.text) == normal(_overlaid(helm_other, tmp_path, OVERLAY).text)
+    assert "qwen2" not in manifests.text
+    pod = manifests.pod()
+    assert "nodeSelector" not in pod["spec"]
+    assert "tolerations" not in pod["spec"]
+    assert manifests.container("vllm")["resources"]["limits"] == {"memory": "8Gi"}
+    annotations = pod["metadata"]["annotations"]
+    assert annotations["example.com/b"] == "2"
+    assert "example.com/a" not in annotations
+    # Without autoscaling the number of Pods is the chart's own.
+    (deployment,) = [each for each in manifests.of("Deployment") if each["metadata"]["name"] == "demo-tiny-engine"]
+    assert deployment["spec"]["replicas"] == 2
+
+
+def test_both_helms_name_a_null_that_means_nothing(helm: Helm, helm_other: Helm, tmp_path: Path) -> None:
+    overlay = "lineOfBusiness: retail\ndefaults: {cache: {l1: {memory: null}}}\n"
+    for each in (helm, helm_other):
+        with pytest.raises(Refused) as refused:
+            _overlaid(each, tmp_path, overlay)
+        message = str(refused.value)
+        assert "cache.l1.memory: not given" in message
+        assert "nil pointer" not in message
+        assert "got null" not in message

@@ -1,0 +1,108 @@
+"""Whole numbers of a values file stay whole (OC-06).
+
+YAML files give them to templates as floats, which Go prints as 1e+06. `--set` keeps them whole and so hides it; these tests
+write files, without quotes.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chart.helm import Helm, Manifests, Refused, container, environment, flag
+
+FILE = """\
+lineOfBusiness: retail
+l2:
+  volume: {type: hostPath, hostPath: {path: /srv/kv}, size: 1099511627776}
+models:
+  tiny:
+    source: {claim: {name: models}}
+    engine:
+      maxModelLen: 1048576
+      env: {VLLM_RPC_TIMEOUT: 1200000, VLLM_KV_SIZE: 4194304}
+      args: [--max-num-batched-tokens, 2097152, --num-lookahead, 1000000]
+    cache: {l1: {memory: 42949672960}, chunkSize: 1048576, hashSeed: 4294967295}
+    resources:
+      engine: {limits: {memory: 137438953472}}
+      lmcache: {limits: {memory: 68719476736}}
+    podAnnotations: {example.com/revision: 20261101}
+hooks: {verify: {promptTokens: 1048570, deadlineSeconds: 7200000}}
+"""
+
+
+def _render(helm: Helm, folder: Path, text: str) -> Manifests:
+    file = folder / "values.yaml"
+    file.write_text(text)
+    return helm.template(files=(file,))
+
+
+@pytest.fixture
+def manifests(helm: Helm, tmp_path: Path) -> Manifests:
+    return _render(
+        helm, tmp_path, FILE.replace("1048570", "1048577").replace("maxModelLen: 1048576", "maxModelLen: 2097152")
+    )
+
+
+def test_arguments_and_environment(manifests: Manifests) -> None:
+    vllm = manifests.container("vllm")
+    assert flag(vllm["args"], "--max-model-len") == "2097152"
+    assert flag(vllm["args"], "--max-num-batched-tokens") == "2097152"
+    assert flag(vllm["args"], "--num-lookahead") == "1000000"
+    assert environment(vllm)["VLLM_RPC_TIMEOUT"] == "1200000"
+    assert environment(vllm)["PYTHONHASHSEED"] == "4294967295"
+    lmcache = manifests.container("lmcache")
+    assert flag(lmcache["args"], "--l1-size-gb") == "40"
+    assert flag(lmcache["args"], "--chunk-size") == "1048576"
+
+
+def test_objects(manifests: Manifests) -> None:
+    (volume,) = manifests.of("PersistentVolume")
+    assert volume["spec"]["capacity"] == {"storage": "1099511627776"}
+    pod = manifests.pod()
+    assert pod["metadata"]["annotations"]["example.com/revision"] == "20261101"
+    assert container(pod, "vllm")["resources"]["limits"]["memory"] == "137438953472"
+
+
+def _numbers(node: Any) -> list[Any]:
+    if isinstance(node, dict):
+        return [number for value in node.values() for number in _numbers(value)]
+    if isinstance(node, list):
+        return [number for value in node for number in _numbers(value)]
+    return [node] if isinstance(node, int | float) else []
+
+
+def test_the_root_and_the_proof_get_json_in_whole_numbers(manifests: Manifests) -> None:
+    told = environment(container(manifests.pod(), "l2-root"))["TKC_L2_CONFIG"]
+    root = json.loads(told)
+    assert root["chunkSize"] == 1048576
+    assert root["engineEnv"]["VLLM_KV_SIZE"] == "4194304"
+    assert "--num-lookahead 1000000" in root["engineArgs"]
+    (verify,) = manifests.of("Pod")
+    proof = environment(verify["spec"]["containers"][0])["TKC_VERIFY"]
+    assert json.loads(proof)["promptTokens"] == 1048577
+    for text in (told, proof):
+        assert all(isinstance(number, int) for number in _numbers(json.loads(text))), text
+
+
+TAGS = {"20261101": "20261101", "4e12": "4000000000000", "1.10": "1.1", "true": "true"}
+
+
+@pytest.mark.parametrize("tag", TAGS)
+@pytest.mark.parametrize("owner", ["engine", "router", "hooks"])
+def test_a_tag_that_yaml_read_as_a_number_is_refused(helm: Helm, tmp_path: Path, owner: str, tag: str) -> None:
+    image = f"image: {{repository: mirror.example/x, tag: {tag}}}"
+    text = FILE.split("hooks:")[0]
+    if owner == "engine":
+        text = text.replace(
+            "    engine:\n", f"    engine:\n      versions: {{vllm: 0.32.0+cpu, lmcache: 0.5.6}}\n      {image}\n"
+        )
+    else:
+        text += f"{owner}: {{{image}}}\n"
+    with pytest.raises(Refused) as refused:
+        _render(helm, tmp_path, text)
+    assert f"image.tag: {TAGS[tag]}" in str(refused.value)
+    assert "quote it" in str(refused.value)
