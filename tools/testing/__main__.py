@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | property | cluster | drills | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | property | scheduling | cluster | drills | golden`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from local_cluster.progress import table
 from local_cluster.providers.kind import Kind
 
 from . import lint
-from .tools import environment
+from .tools import control_plane, environment
 
 Part = Callable[[], bool]
 
@@ -39,11 +39,18 @@ def cluster(marked: str = "not long") -> bool:
         )()
 
 
+def scheduling() -> bool:
+    """Rollouts in a full cluster of 100 nodes: a real control plane as plain processes, and KWOK for the nodes."""
+    os.environ["PROGRAMS"] = str(control_plane())
+    return pytest("-q", "tests/scheduling")()
+
+
 PARTS: dict[str, Part] = {
     "lint": lint.run,
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
+    "scheduling": scheduling,
     "cluster": cluster,
 }
 RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] for name in PARTS}}
@@ -69,7 +76,7 @@ def main() -> int:
             passed = False
         rows.append((name, time.monotonic() - begin, passed))
     print(
-        "\n" + "\n".join(f"{took:8.1f} s  {name:8} {'passed' if passed else 'FAILED'}" for name, took, passed in rows)
+        "\n" + "\n".join(f"{took:8.1f} s  {name:10} {'passed' if passed else 'FAILED'}" for name, took, passed in rows)
     )
     return 0 if all(passed for _, _, passed in rows) else 1
 

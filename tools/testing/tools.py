@@ -29,3 +29,9 @@ def environment() -> dict[str, str]:
         "RENDER": str(built / "render"),
         "KUBE_SCHEMAS": str(schema_folder("1.36")),
     }
+
+
+def control_plane() -> Path:
+    """Folder of the programs that tests/scheduling runs; most of them are those of the local cluster's nodes."""
+    node = {name: gotools.NODE[name] for name in ("kube", "etcd")}
+    return gotools.ensure({**node, **{name: gotools.CLI[name] for name in ("kwok", "helm", "render")}})
