@@ -22,7 +22,7 @@ models:
   tiny:
     source: {claim: {name: models}}
     engine:
-      maxModelLen: 1048576
+      maxModelLen: 2097152
       env: {VLLM_RPC_TIMEOUT: 1200000, VLLM_KV_SIZE: 4194304}
       args: [--max-num-batched-tokens, 2097152, --num-lookahead, 1000000]
     cache: {l1: {memory: 42949672960}, chunkSize: 1048576, hashSeed: 4294967295}
@@ -30,7 +30,7 @@ models:
       engine: {limits: {memory: 137438953472}}
       lmcache: {limits: {memory: 68719476736}}
     podAnnotations: {example.com/revision: 20261101}
-hooks: {verify: {promptTokens: 1048570, deadlineSeconds: 7200000}}
+hooks: {verify: {promptTokens: 1048577, deadlineSeconds: 7200000}}
 """
 
 
@@ -42,9 +42,7 @@ def _render(helm: Helm, folder: Path, text: str) -> Manifests:
 
 @pytest.fixture
 def manifests(helm: Helm, tmp_path: Path) -> Manifests:
-    return _render(
-        helm, tmp_path, FILE.replace("1048570", "1048577").replace("maxModelLen: 1048576", "maxModelLen: 2097152")
-    )
+    return _render(helm, tmp_path, FILE)
 
 
 def test_arguments_and_environment(manifests: Manifests) -> None:
@@ -95,7 +93,7 @@ TAGS = {"20261101": "20261101", "4e12": "4000000000000", "1.10": "1.1", "true": 
 @pytest.mark.parametrize("owner", ["engine", "router", "hooks"])
 def test_a_tag_that_yaml_read_as_a_number_is_refused(helm: Helm, tmp_path: Path, owner: str, tag: str) -> None:
     image = f"image: {{repository: mirror.example/x, tag: {tag}}}"
-    text = FILE.split("hooks:")[0]
+    text = FILE.split("hooks:", maxsplit=1)[0]
     if owner == "engine":
         text = text.replace(
             "    engine:\n", f"    engine:\n      versions: {{vllm: 0.32.0+cpu, lmcache: 0.5.6}}\n      {image}\n"
