@@ -104,9 +104,9 @@ def test_hybrid_manager_is_off_where_lmcache_takes_one_group(helm: Helm) -> None
     assert off(GPU)
     assert off(GPU, _engine(acknowledge={"hybridKvCache": True}))
     assert not off(GPU, NO_CACHE)
-    # vLLM itself switches it off for the in-process connector, and on CPUs.
+    assert off()
+    # vLLM itself switches it off for the in-process connector.
     assert not off(IN_PROCESS)
-    assert not off()
 
 
 # --- shares of ranks ---------------------------------------------------------------------------------------------------

@@ -155,9 +155,9 @@
 - {{ include "tkc.scalar" $engine.gpuMemoryUtilization | quote }}
 {{- end }}
 {{- if .lmcache }}
-{{- if and (eq $engine.device "cuda") (eq .mode "multiProcess") }}
-# LMCache's transfer by the engine takes one group of KV layers; vLLM then keeps a sliding window's layers in full, too. On cpu
-# and for the in-process connector vLLM does so by itself.
+{{- if eq .mode "multiProcess" }}
+# LMCache's transfer by the engine takes one group of KV layers; vLLM then keeps a sliding window's layers in full, too. For the
+# in-process connector vLLM does so by itself.
 - --disable-hybrid-kv-cache-manager
 {{- end }}
 - --kv-transfer-config
