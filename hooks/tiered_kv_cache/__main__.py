@@ -67,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
         verb.add_argument("--weights", required=True, metavar="DIR", help="folder of config.json and the weights")
         verb.add_argument("--allow-hybrid", action="store_true", help="take layers with several kinds of cache")
     root.add_argument("--identity", choices=("sampled", "full"), default="sampled", help="how the weights are read")
+    root.add_argument("--max-model-len", type=int, default=0, metavar="TOKENS", help="length of the engine's context")
     root.add_argument(
         "--weights-deadline", type=float, default=900.0, metavar="SECONDS", help="for reading the weights (900)"
     )
@@ -108,7 +109,7 @@ def _l2_root(args: argparse.Namespace) -> int:
         began = time.monotonic()
         request = l2root_config.Request(
             args.parent, args.pod, os.environ.get(names.ENV_L2_CONFIG), args.model, Path(args.weights), args.identity,
-            args.allow_hybrid,
+            args.allow_hybrid, args.max_model_len,
         )  # fmt: skip
         for line in _check(args):
             print(f"l2-root: {line}")

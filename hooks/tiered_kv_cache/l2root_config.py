@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from . import kvgroups, l2root, names, weights
+from . import context_length, kvgroups, l2root, names, weights
 from .l2root import Job, L2RootError
 
 FINGERPRINT_DIGITS = 16
@@ -25,7 +25,7 @@ class Request:
     """``parent``: the model's directory on the volume, which holds one root for each fingerprint.
 
     ``model``: the model's name; ``folder``: its weights; ``identity``: sampled or full; ``allow_hybrid``: the user has
-    acknowledged layers of several kinds.
+    acknowledged layers of several kinds; ``length``: tokens of the context, for the few models whose blocks depend on it.
     """
 
     parent: str
@@ -35,6 +35,7 @@ class Request:
     folder: Path
     identity: str = "sampled"
     allow_hybrid: bool = False
+    length: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ def resolve(asked: Request) -> Resolved:
     rendered = l2root.job(f"{asked.parent.rstrip('/')}/fingerprint", asked.pod, asked.config)
     try:
         found = weights.identity(asked.folder, asked.identity)
+        arguments = rendered.config.get("engineArgs") or []
+        traits = context_length.traits(weights.read_config(asked.folder), arguments, asked.length)
     except weights.WeightsError as err:
         raise L2RootError(f"models.{asked.model}.source: {err}") from None
     except OSError as err:
@@ -79,6 +82,8 @@ def resolve(asked: Request) -> Resolved:
     revision = fetched_revision(asked.folder)
     if revision:
         config["revision"] = revision
+    if traits:
+        config["contextLength"] = traits
     name = fingerprint(config)
     root = PurePosixPath(asked.parent) / name
     return Resolved(Job(root, asked.pod, config, rendered.mount), name, found)

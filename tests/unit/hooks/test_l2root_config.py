@@ -62,6 +62,19 @@ def test_root_is_named_by_the_hash_of_its_config(tmp: Path) -> None:
     assert f"{root} is ready for Pod pod-a" in done.stdout
 
 
+def test_a_context_length_counts_for_models_that_depend_on_it(tmp: Path) -> None:
+    def root(length: int) -> Path:
+        assert command(tmp, "--max-model-len", str(length)).returncode == 0
+        return link(tmp)
+
+    assert root(2048) == root(8192)
+    config = json.loads((tmp / "model/config.json").read_bytes())
+    rope = {"type": "longrope", "original_max_position_embeddings": 4096}
+    (tmp / "model/config.json").write_text(json.dumps(config | {"rope_scaling": rope}))
+    assert root(2048) == root(4096) != root(8192)
+    assert json.loads((root(8192) / "config.json").read_bytes())["contextLength"] == {"longRope": True}
+
+
 def test_again_gives_the_same_root(tmp: Path) -> None:
     command(tmp)
     first = link(tmp)

@@ -152,6 +152,8 @@ args:
   - {{ include "model-endpoint.engine.identityMode" . }}
   - --weights-deadline
   - {{ include "model-endpoint.engine.weightsSeconds" . | quote }}
+  - --max-model-len
+  - {{ int64 .spec.engine.maxModelLen | quote }}
 {{- else }}
   - check-model
 {{- end }}
