@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -87,7 +88,7 @@ def test_no_time_left_says_how_much_would_do(release: Release, monkeypatch: pyte
     assert result.seconds < 10, "the whole run ends in time"
     text = findings(result)[1]
     assert "model waits: its Pods are Ready, but no time was left to measure it: 1 of 2 models took the 1 s" in text
-    assert "hooks.verify.deadlineSeconds to 6" in text
+    assert re.search(r"set hooks.verify.deadlineSeconds to \d+ or more", text)
 
 
 def test_two_releases_in_one_namespace(pair: Release, tmp_path: Path) -> None:

@@ -298,17 +298,17 @@ def test_servers_that_fail(release: Release, faults: Faults, part: str) -> None:
 
 def test_deadline_in_a_slow_answer(release: Release) -> None:
     for name in ("pod-a", "pod-b"):
-        release.add(name, faults=Faults(ms_per_token=5.0))
-    text = only(release.verify(deadline=3))
-    assert "the request for tier cold on Pod pod-a failed: the deadline of 3 s passed while waiting for http" in text
+        release.add(name, faults=Faults(ms_per_token=10.0))
+    text = only(release.verify(deadline=6))
+    assert "the request for tier cold on Pod pod-a failed: the deadline of 6 s passed while waiting for http" in text
     assert "Fix: raise hooks.verify.deadlineSeconds" in text
 
 
 def test_a_hang_after_lmcache_restarted(release: Release) -> None:
     release.add("pod-a")
-    raw = release.add("pod-b", faults=Faults(ms_per_token=2.0, not_connected=True))
+    raw = release.add("pod-b", faults=Faults(ms_per_token=10.0, not_connected=True))
     raw["status"]["containerStatuses"][1]["restartCount"] = 3
-    text = only(release.verify(deadline=1.5))
+    text = only(release.verify(deadline=6))
     assert "container lmcache restarted 3 times, after which vLLM may hang: delete the Pod" in text
 
 
