@@ -70,6 +70,8 @@ class Faults:
     no_salt: bool = False
     """cache_salt is refused, as by a vLLM without prefix caching."""
     ignores_salt: bool = False
+    salted_keys: bool = False
+    """An LMCache in vLLM's process that puts the salt into its keys, as later ones may."""
     per_request: bool = False
     """vLLM runs with --enable-prompt-tokens-details."""
     foreign_once: bool = False
@@ -164,7 +166,7 @@ class Engine:
         """What a request adds to the keys of L0 and of LMCache."""
         salt = "" if self.faults.ignores_salt else body.get("cache_salt", "")
         tag = (body.get("kv_transfer_params") or {}).get("lmcache.tag.verify", "")
-        return salt, tag if self.in_process else salt
+        return salt, tag + (salt if self.faults.salted_keys else "") if self.in_process else salt
 
     def _lookup(self, ids: list[int], salts: tuple[str, str]) -> int:
         """Count a request through L0, L1 and L2; returns its cached tokens."""
