@@ -64,7 +64,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 
 
 # Maps whose keys are the user's, and Kubernetes' own structures.
-FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|matchLabels|affinity)$")
+FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|affinity)$")
 
 
 CLOSED = [path for path in (".".join(map(str, place)) for place in _places(FULL)) if not FREE.search(path)]

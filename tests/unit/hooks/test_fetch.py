@@ -326,7 +326,7 @@ def test_a_killed_download_from_a_bucket_goes_on(bucket: S3, store: Path) -> Non
     time.sleep(0.2)
     before = bucket.sent[key]
     bucket.faults.bytes_per_second = 0
-    pod = Pod(store, s3_source(bucket), "b")
+    pod = Pod(store, s3_source(bucket), "dead")
     assert pod.run().code == 0
     assert contents(pod.link) == {name: bucket.files[f"tiny/{name}"] for name in NEEDED}
     assert bucket.sent[key] - before < len(bucket.files[key]) * 0.75
