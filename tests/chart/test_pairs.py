@@ -151,6 +151,18 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(engine={"image": OTHER_IMAGE, "acknowledge": {"unknownPair": True}}),
         ["models.tiny.engine.image", "is not known", "set engine.versions.vllm"],
     ),
+    "tag that YAML read as a number": (
+        overlay(
+            GPU,
+            model(
+                engine={
+                    "image": {"repository": "example.com/engine", "tag": 20261101},
+                    "versions": {"vllm": "0.32.0", "lmcache": "0.5.6"},
+                }
+            ),
+        ),
+        ["models.tiny.engine.image.tag: 20261101", "YAML read the tag as a number", "quote it"],
+    ),
     "half a pair": (
         model(engine={"versions": {"vllm": "9.9.9"}}),
         ["models.tiny.engine.versions", "one version alone", "set both"],

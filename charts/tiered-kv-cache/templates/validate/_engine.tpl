@@ -26,6 +26,13 @@
 {{- $known := include "tkc.pairs.known" (dict "pairs" .root.tkc.pairs.pairs "device" $device) -}}
 {{- $image := $engine.image -}}
 {{- $reference := printf "%s%s" (index $image "repository" | default "(no repository)") (ternary (printf "@%s" (index $image "digest")) (printf ":%s" (include "tkc.scalar" (index $image "tag" | default ""))) (not (empty (index $image "digest")))) -}}
+{{- if index $image "repository" -}}
+{{-   $scope := ternary (printf "models.%s" .model.name) "defaults" (not (empty (index (index .model.given "engine" | default dict) "image"))) -}}
+{{-   include "tkc.validate.image" (dict "faults" .faults "key" (printf "%s.engine.image" $scope) "image" $image) -}}
+{{- else if and $versions.vllm $versions.lmcache -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "no image is known for vLLM %s with LMCache %s on %s" $versions.vllm $versions.lmcache $device)
+            "fix" "set engine.image.repository and engine.image.tag (or digest)") .) -}}
+{{- end -}}
 {{- if not (and $versions.vllm $versions.lmcache) -}}
 {{- /* Which leaf is missing decides what is said. */ -}}
 {{-   if or $versions.vllm $versions.lmcache -}}
@@ -35,18 +42,9 @@
 {{-     include "tkc.modelFault" (merge (dict "path" "engine.image" "value" $reference "why" (printf "which versions of vLLM and LMCache this image holds is not known, and they are part of the L2 fingerprint; known for %s: %s" $device $known)
               "fix" "set engine.versions.vllm and engine.versions.lmcache to what the image holds, or leave engine.image empty") .) -}}
 {{-   end -}}
-{{- else -}}
-{{-   if and (not .model.pair) (not (index $engine.acknowledge "unknownPair")) -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "vLLM %s and LMCache %s are not known to work together on %s; known: %s" $versions.vllm $versions.lmcache $device $known)
-              "fix" "use one of these, or try it out and set engine.acknowledge.unknownPair: true") .) -}}
-{{-   end -}}
-{{-   if index $image "repository" -}}
-{{-     $scope := ternary (printf "models.%s" .model.name) "defaults" (not (empty (index (index .model.given "engine" | default dict) "image"))) -}}
-{{-     include "tkc.validate.image" (dict "faults" .faults "key" (printf "%s.engine.image" $scope) "image" $image) -}}
-{{-   else -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "no image is known for vLLM %s with LMCache %s on %s" $versions.vllm $versions.lmcache $device)
-              "fix" "set engine.image.repository and engine.image.tag (or digest)") .) -}}
-{{-   end -}}
+{{- else if and (not .model.pair) (not (index $engine.acknowledge "unknownPair")) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "vLLM %s and LMCache %s are not known to work together on %s; known: %s" $versions.vllm $versions.lmcache $device $known)
+            "fix" "use one of these, or try it out and set engine.acknowledge.unknownPair: true") .) -}}
 {{- end -}}
 {{- end -}}
 
