@@ -115,6 +115,37 @@ CASES: dict[str, Json] = {
             engine={"args": ["--enable-log-requests", "--seed", 1], "env": {"A": 'it\'s "quoted" {{ }}'}},
         ),
     ),
+    "lifecycle": overlay(
+        {
+            "apiKey": {"secretName": "key"},
+            "models": {"other": {"replicas": 1, "source": {"claim": {"name": "models"}}}},
+        },
+        model(
+            autoscaling={
+                "enabled": True,
+                "type": "hpa",
+                "hpa": {
+                    "metrics": [
+                        {
+                            "type": "External",
+                            "external": {
+                                "metric": {"name": "waiting"},
+                                "target": {"type": "AverageValue", "averageValue": 1000000},
+                            },
+                        }
+                    ]
+                },
+            },
+            probes={"startup": {"completion": False}},
+            rollout={"maxSurge": 1, "maxUnavailable": 0},
+            spread={"topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule"},
+            affinity={"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": []}},
+            priorityClassName="high",
+            runtimeClassName="nvidia",
+            instanceTypes=["g6.48xlarge", "p5.48xlarge"],
+            podLabels={"team": "retail", "cost-centre": 4711000},
+        ),
+    ),
     "no-models": {"models": {}},
     "no-policies": overlay({"networkPolicy": {"enabled": False}, "hooks": {"verify": {"enabled": False}}}),
     "nulls": overlay(

@@ -196,7 +196,11 @@ def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
         }
         matching = [metadata for metadata, _ in _pods(manifests) if selector.items() <= metadata["labels"].items()]
         assert matching == [found["spec"]["template"]["metadata"]]
-        assert found["metadata"]["labels"].items() >= found["spec"]["template"]["metadata"]["labels"].items()
+        own = {key: found["metadata"]["labels"].get(key) for key in found["spec"]["template"]["metadata"]["labels"]}
+        added = {key for key, value in own.items() if value is None}
+        # What values add to Pods stands on the Pods only.
+        assert added <= {"team", "cost-centre"}
+        assert own.items() - {(key, None) for key in added} <= found["spec"]["template"]["metadata"]["labels"].items()
 
 
 def test_pods_do_not_change_with_the_chart_version(manifests: Manifests) -> None:

@@ -344,6 +344,14 @@ def test_a_single_pod_has_no_budget(helm: Helm, values: Json, budgets: int) -> N
     assert len(engines) == budgets
 
 
+def test_routers_have_a_budget_of_their_own(helm: Helm) -> None:
+    layer = model(routing={"replicas": 2}, disruption={"maxUnavailable": 3}, replicas=4)
+    spec = helm.template(layer).get("PodDisruptionBudget", "demo-tiny-router")["spec"]
+    assert spec["maxUnavailable"] == 1
+    assert spec["selector"]["matchLabels"]["app.kubernetes.io/component"] == "router"
+    assert len(helm.template().of("PodDisruptionBudget")) == 1
+
+
 # Where Pods run
 
 
@@ -455,7 +463,8 @@ def test_the_startup_budget_is_kept(helm: Helm, budget: int, completion: bool) -
     ids=["claim", "download", "long answers"],
 )
 def test_a_rollout_waits_longer_than_a_start(helm: Helm, layer: Json, more: int) -> None:
-    assert deployment(helm.template(layer))["progressDeadlineSeconds"] == 900 + 60 + 600 + more
+    for found in helm.template(layer).of("Deployment"):
+        assert found["spec"]["progressDeadlineSeconds"] == 900 + 60 + 600 + more
 
 
 # The startup probe itself

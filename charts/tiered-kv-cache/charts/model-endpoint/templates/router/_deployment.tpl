@@ -12,7 +12,7 @@ metadata:
 spec:
   replicas: {{ int64 .spec.routing.replicas }}
   # A router is Ready once an engine is, so it may wait as long as the engines do.
-  progressDeadlineSeconds: {{ add (int64 .spec.probes.startup.budget) 300 }}
+  progressDeadlineSeconds: {{ include "model-endpoint.engine.progressDeadlineSeconds" . }}
   revisionHistoryLimit: 3
   strategy:
     type: RollingUpdate

@@ -1,15 +1,17 @@
-{{- /* How many engine Pods a drain of nodes may take away at once. Context: model context. */ -}}
-{{- define "model-endpoint.engine.pdb" -}}
-{{- $labels := dict "root" .root "component" "engine" "model" .name -}}
+{{- /* How many Pods of a component a drain of nodes may take away at once. Context: dict model (context), component
+       (engine or router), maxUnavailable. */ -}}
+{{- define "model-endpoint.pdb" -}}
+{{- $root := .model.root -}}
+{{- $labels := dict "root" $root "component" .component "model" .model.name -}}
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
-  name: {{ include "tkc.model.engineName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  name: {{ printf "%s-%s" (include "tkc.model.name" .model) .component }}
+  namespace: {{ $root.Release.Namespace }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
 spec:
-  maxUnavailable: {{ int64 .spec.disruption.maxUnavailable }}
+  maxUnavailable: {{ int64 .maxUnavailable }}
   # A Pod that does not serve anyway must not hold up a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
