@@ -66,17 +66,24 @@ def test_the_breaker_is_off_for_that_reason(stack: Callable[..., Stack]) -> None
     wait_for("the breaker closes", lambda: running.post("/v1/completions", BODY).status_code == 200, 5)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("strategy", ["roundrobin", "prefixaware", "kvaware"])
 def test_an_engine_that_died_is_passed_by(stack: Callable[..., Stack], strategy: str) -> None:
-    """Its Pod still counts as Ready. Tried again, a request finds the other engine, unless its session or prefix binds it."""
+    """Its Pod still counts as Ready. Tried again, a request finds the other engine."""
     running = stack(strategy, of_model=SAME_SIZES)
     running.engines[0].stop()
-    answers = [running.post("/v1/completions", {**BODY, "prompt": f"p{number}"}) for number in range(20)]
-    failed = [a.text for a in answers if a.status_code != 200]
-    print(strategy, len(failed), failed[:1])
-    if strategy in ("roundrobin", "kvaware"):
-        assert not failed
-    wait_for("health checks find it", lambda: running.post("/v1/completions", BODY).status_code == 200, 40)
+    for number in range(20):
+        answer = running.post("/v1/completions", {**BODY, "prompt": f"p{number}"})
+        assert answer.status_code == 200, answer.text
+
+
+def test_a_session_waits_until_its_engine_is_known_to_be_dead(stack: Callable[..., Stack]) -> None:
+    """A bound: it is tried again at the same engine, until the Pod is no longer Ready or three health checks have failed."""
+    running = stack("session", retries={"attempts": 2, "initialBackoffMs": 10})
+    headers = {"X-Session-ID": "s"}
+    owner = running.complete("x", headers=headers)
+    owner.stop()
+    assert running.post("/v1/completions", BODY, headers).status_code == 500
+    wait_for("health checks", lambda: running.post("/v1/completions", BODY, headers).status_code == 200, 30)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -95,17 +102,15 @@ def test_a_client_that_hangs_up_frees_the_engine(stack: Callable[..., Stack], st
     running = stack(strategy, engines=1, of_model=SAME_SIZES)
     (engine,) = running.engines
     engine.faults.chunks, engine.faults.chunk_seconds = 100, 0.1
-    if not stream:
-        engine.faults.seconds = 10
-    with pytest.raises(httpx.ReadTimeout):
-        body = {**BODY, "stream": stream}
-        with running.router.client.stream(
-            "POST", running.router.url + "/v1/completions", json=body, timeout=0.4
-        ) as answer:
-            for _ in answer.iter_raw():
-                time.sleep(0)
-                if stream and len(engine.seen):
-                    raise httpx.ReadTimeout("enough")
+    engine.faults.seconds = 0 if stream else 10
+    body = {**BODY, "stream": stream}
+    url = running.router.url + "/v1/completions"
+    if stream:
+        with running.router.client.stream("POST", url, json=body) as answer:
+            next(answer.iter_raw())
+    else:
+        with pytest.raises(httpx.ReadTimeout):
+            running.router.client.post(url, json=body, timeout=0.5)
     wait_for("the engine notices", lambda: engine.aborted == 1, 3)
 
 
@@ -113,11 +118,9 @@ def test_requests_end_in_time(stack: Callable[..., Stack]) -> None:
     running = stack("roundrobin", engines=1, requestTimeoutSeconds=1, retries={"attempts": 1})
     running.engines[0].faults.seconds = 5
     begin = time.monotonic()
-    answer = running.post("/v1/completions", BODY)
-    took = time.monotonic() - begin
-    print(answer.status_code, answer.text, took)
-    assert answer.status_code >= 500
-    assert took < 3
+    assert running.post("/v1/completions", BODY).status_code == 500
+    assert time.monotonic() - begin < 4
+    wait_for("the engine is free again", lambda: running.engines[0].aborted == 1, 3)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -159,8 +162,9 @@ def test_no_engine_and_no_such_model(stack: Callable[..., Stack], strategy: str)
     running.wait_workers()
     for _ in range(2):
         answer = running.post("/v1/completions", BODY)
-        print(answer.status_code, dict(answer.headers), answer.text)
         assert answer.status_code == 503
+        # A bound of vllm-router 0.1.17; the gateway adds it.
+        assert "retry-after" not in answer.headers
         running.restart_router()
 
 

@@ -187,9 +187,13 @@ def test_a_stream_that_breaks_breaks_here_too(gateway: Running) -> None:
 def test_a_client_that_hangs_up(gateway: Running, stream: bool) -> None:
     faults = gateway.other.faults
     faults.chunks, faults.chunk_seconds, faults.seconds = 100, 0.1, 0 if stream else 10
-    body = {**BODY, "stream": stream}
-    with pytest.raises(httpx.ReadTimeout):
-        gateway.client.post(f"{gateway.url}/v1/chat/completions", json=body, timeout=0.5 if not stream else 0.05)
+    body, url = {**BODY, "stream": stream}, f"{gateway.url}/v1/chat/completions"
+    if stream:
+        with gateway.client.stream("POST", url, json=body) as answer:
+            next(answer.iter_raw())
+    else:
+        with pytest.raises(httpx.ReadTimeout):
+            gateway.client.post(url, json=body, timeout=0.5)
     wait_for("the engine notices", lambda: gateway.other.aborted == 1, 3)
 
 
