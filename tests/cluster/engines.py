@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import secrets
 from dataclasses import dataclass
 from typing import Any
@@ -37,8 +38,16 @@ RUN = secrets.token_hex(2)
 """In each prompt: what an earlier run has cached is on the volume still."""
 
 
+Prompt = str | list[int]
+
+
+def prompt_of(label: str, tokens: int = 700) -> list[int]:
+    """A prompt that no other label and no other run has, as token ids: so its length is known everywhere."""
+    return random.Random(f"{RUN}{label}").choices(range(300, 8000), k=tokens)
+
+
 def words(label: str, count: int = 200) -> str:
-    """A prompt that no other label and no other run has."""
+    """A text that no other label and no other run has, of 9 to 12 tokens a word."""
     return " ".join(f"{RUN}{label}{index}" for index in range(count))
 
 
@@ -71,7 +80,7 @@ class Engines:
         """POST to a Pod's vLLM, past router and NetworkPolicy."""
         return httpx.post(self.api.url(pod, 8000) + path, json=body, timeout=timeout_s)
 
-    def ask(self, pod: client.V1Pod, prompt: str, tokens: int = 16, **more: object) -> Answer:
+    def ask(self, pod: client.V1Pod, prompt: Prompt, tokens: int = 16, **more: object) -> Answer:
         """A greedy completion by this very Pod.
 
         Raises:
@@ -107,7 +116,7 @@ class Engines:
     def lmcache(self, pod: client.V1Pod) -> Samples:
         return Samples(self.api.pod_text(pod, 8180, "/metrics"))
 
-    def fill(self, pod: client.V1Pod, prompt: str) -> Answer:
+    def fill(self, pod: client.V1Pod, prompt: Prompt) -> Answer:
         """Ask, and wait until every whole chunk of the prompt is a file of L2. Nothing of it may be cached before."""
         before = self.counters(pod)
         answer = self.ask(pod, prompt)
@@ -115,7 +124,7 @@ class Engines:
         wait_for("chunks stored", lambda: self.counters(pod).since(before).stored_chunks >= chunks, 60)
         return answer
 
-    def hits(self, pod: client.V1Pod, prompt: str, **more: object) -> tuple[Answer, Counters]:
+    def hits(self, pod: client.V1Pod, prompt: Prompt, **more: object) -> tuple[Answer, Counters]:
         """Ask; the answer, and what the Pod's counters did meanwhile."""
         before = self.counters(pod)
         answer = self.ask(pod, prompt, **more)  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from local_cluster.helm import Helm
 
 from .api import Api
 from .conftest import MODEL, VALUES
-from .engines import Engines, words
+from .engines import Engines, Prompt, prompt_of
 
 TWO = VALUES.parent / "two.yaml"
 
@@ -37,7 +37,7 @@ def one_of_two(two: Helm) -> Helm:
     return two
 
 
-def shares_within(engines: Engines, prompt: str) -> str:
+def shares_within(engines: Engines, prompt: Prompt) -> str:
     """The first Pod of a model finds nothing of a prompt, the second finds all of it in L2; returns the answer."""
     first, second = engines.ready(2)
     before = engines.counters(first)
@@ -52,7 +52,7 @@ def shares_within(engines: Engines, prompt: str) -> str:
 
 
 def test_two_models_of_one_release(two: Helm, api: Api) -> None:
-    prompt = words("both")
+    prompt = prompt_of("both")
     texts = {
         model: shares_within(Engines(api, two.namespace, two.release, model), prompt) for model in ("tiny", "second")
     }
@@ -61,6 +61,6 @@ def test_two_models_of_one_release(two: Helm, api: Api) -> None:
 
 def test_two_releases_of_one_namespace(one_of_two: Helm, release: Helm, api: Api) -> None:
     """The same model of the same files, once for each line of business."""
-    prompt = words("releases")
+    prompt = prompt_of("releases")
     texts = {shares_within(Engines(api, each.namespace, each.release, MODEL), prompt) for each in (one_of_two, release)}
     assert len(texts) == 1

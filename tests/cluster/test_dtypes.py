@@ -15,7 +15,7 @@ from local_cluster.helm import Helm
 
 from .api import Api
 from .conftest import MODEL, VALUES
-from .engines import Engines, words
+from .engines import Engines, prompt_of
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def both(helm: Helm, release: Helm, api: Api, image_values: list[Path]) -> Itera
 
 @pytest.mark.parametrize(("writer", "reader"), [("float32", "bfloat16"), ("bfloat16", "float32")])
 def test_no_block_is_shared(both: dict[str, Engines], writer: str, reader: str) -> None:
-    prompt = words(f"{writer[0]}to{reader[0]}")
+    prompt = prompt_of(f"{writer[0]}to{reader[0]}")
     both[writer].fill(both[writer].pods()[0], prompt)
     pod = both[reader].pods()[0]
     # What this very Pod says when nothing of the prompt can come from a cache.

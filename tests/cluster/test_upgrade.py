@@ -15,7 +15,7 @@ from local_cluster.images import REPOSITORY
 from .api import Api, wait_for
 from .conftest import MODEL
 from .driver import Traffic, traffic
-from .engines import Engines, words
+from .engines import Engines, prompt_of
 from .nodes import Nodes
 
 ALIAS = "another-tag"
@@ -51,7 +51,7 @@ def changes(images: dict[str, str]) -> Iterator[list[str]]:
 def test_new_environment_image_and_sizes(
     release: Helm, engines: Engines, going: Traffic, changes: list[str], api: Api
 ) -> None:
-    prompt = words("upgrade")
+    prompt = prompt_of("upgrade")
     cold = engines.fill(engines.pods()[0], prompt)
     before = {pod.metadata.name for pod in engines.pods()}
     done = release.upgrade(*changes, wait_s=600)

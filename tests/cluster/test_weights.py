@@ -14,7 +14,7 @@ from local_cluster.settings import NODE_SHARED, PLACES
 
 from .api import Api, wait_for
 from .conftest import MODEL, VALUES
-from .engines import Engines, words
+from .engines import Engines, prompt_of
 
 FOLDER = "replaced-weights"
 CLAIM = "replaced-weights"
@@ -48,7 +48,7 @@ def replaced(helm: Helm, weights: Path, image_values: list[Path]) -> Iterator[He
 
 def test_old_blocks_are_never_used(replaced: Helm, weights: Path, api: Api) -> None:
     engines = Engines(api, replaced.namespace, replaced.release, MODEL)
-    prompt = words("weights")
+    prompt = prompt_of("weights")
     old = engines.fill(engines.ready(1)[0], prompt)
 
     shutil.copyfile(PLACES.models / "other-llama-12m" / "model.safetensors", weights / "model.safetensors")

@@ -42,7 +42,7 @@ async def main(url: str, model: str, prefix: str, count: int) -> None:
     seen: dict[str, int] = {}
 
     async def one(number: int) -> None:
-        prompt = " ".join(f"{prefix}{number % 20}w{index}" for index in range(300))
+        prompt = " ".join(f"{prefix}{number % 20}w{index}" for index in range(240))
         async with gate, httpx.AsyncClient(base_url=url, timeout=120) as client:
             what = await leave(client, model, prompt, f"s{number % 7}", dice.choice([0.02, 0.1, 0.5, 1.5, 4.0]))
         seen[what] = seen.get(what, 0) + 1

@@ -8,7 +8,7 @@ from kubernetes import client
 
 from ..api import wait_for
 from ..driver import script
-from ..engines import RUN, Engines, words
+from ..engines import RUN, Engines, prompt_of
 from ..nodes import Nodes
 from .conftest import HERE, Install
 
@@ -51,7 +51,7 @@ def test_clients_leave(install: Install, images: dict[str, str]) -> None:
     for pod in (first, second):
         wait_for("nothing held", lambda pod=pod: not any(_idle(engines, pod).values()), 60)  # type: ignore[misc]
         assert engines.restarts(pod, "vllm") == engines.restarts(pod, "lmcache") == 0
-    prompt = words("after")
+    prompt = prompt_of("after")
     cold = engines.fill(first, prompt)
     warm, hits = engines.hits(second, prompt)
     assert hits.l2 == cold.full_chunks

@@ -11,7 +11,7 @@ import pytest
 from kubernetes import client
 
 from ..api import wait_for
-from ..engines import CHUNK, Engines, words
+from ..engines import CHUNK, Engines, Prompt, prompt_of
 from ..nodes import Nodes
 from .conftest import Install
 
@@ -55,7 +55,7 @@ def test_l1_is_cleared_after_the_lookup(engines: Engines, lose: Callable[[Engine
 def _held(engines: Engines, lose: Callable[[Engines, client.V1Pod], None]) -> None:
     """The worker, which retrieves, is held, when LMCache has found the chunks and brought them into L1."""
     first, second = engines.pods()
-    prompt = words(f"held{lose.__name__}".replace("_", ""))
+    prompt = prompt_of(f"held{lose.__name__}".replace("_", ""))
     cold = engines.fill(first, prompt)
     chunks = _loaded(engines, second) + cold.full_chunks // CHUNK
     with ThreadPoolExecutor(1) as pool:
@@ -78,7 +78,7 @@ def test_lmcache_is_killed_at_any_moment_of_a_hit(engines: Engines) -> None:
     nodes, dice = Nodes(), random.Random(4)
     slowest = 0.0
     for number in range(KILLS):
-        prompt = words(f"killed{number}")
+        prompt = prompt_of(f"killed{number}")
         cold = engines.fill(first, prompt)
         wait = dice.uniform(0.0, 0.4)
         with ThreadPoolExecutor(1) as pool:
@@ -90,11 +90,11 @@ def test_lmcache_is_killed_at_any_moment_of_a_hit(engines: Engines) -> None:
         slowest = max(slowest, time.monotonic() - begin)
         engines.restarted(second, "lmcache", number + 1)
     print(f"{KILLS} kills, slowest answer {slowest:.1f} s")
-    wait_for("hits again", lambda: _hits_without_l0(engines, second, words("killed0")), 60)
+    wait_for("hits again", lambda: _hits_without_l0(engines, second, prompt_of("killed0")), 60)
     assert engines.restarts(second, "vllm") == 0
 
 
-def _hits_without_l0(engines: Engines, pod: client.V1Pod, prompt: str) -> bool:
+def _hits_without_l0(engines: Engines, pod: client.V1Pod, prompt: Prompt) -> bool:
     engines.clear_l0(pod)
     hits = engines.hits(pod, prompt)[1]
     return hits.l1 + hits.l2 > 0

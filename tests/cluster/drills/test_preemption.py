@@ -12,7 +12,7 @@ from pathlib import Path
 from local_cluster.settings import PLACES
 
 from ..api import wait_for
-from ..engines import words
+from ..engines import prompt_of
 from .conftest import Install
 
 AT_ONCE = 8
@@ -37,7 +37,7 @@ def test_storm(install: Install) -> None:
         {"engine": {"maxNumSeqs": AT_ONCE, "args": ["--num-gpu-blocks-override", str(BLOCKS)]}}, replicas=1
     )
     (pod,) = engines.pods()
-    prompts = [words(f"storm{number}", 400) for number in range(PROMPTS)]
+    prompts = [prompt_of(f"storm{number}", 1500) for number in range(PROMPTS)]
     before = engines.vllm(pod).total(PREEMPTIONS)
     alone = [engines.ask(pod, prompt, TOKENS, cache_salt="alone").text for prompt in prompts]
     assert engines.vllm(pod).total(PREEMPTIONS) == before, "a request alone was preempted"

@@ -6,14 +6,14 @@ import json
 
 from kubernetes import client
 
-from ..engines import Engines, words
+from ..engines import Engines, Prompt, prompt_of
 from .conftest import Install
 
 CONFIG = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
 TOKENS = 200
 
 
-def _acceptance(engines: Engines, pod: client.V1Pod, prompt: str) -> tuple[str, float, float]:
+def _acceptance(engines: Engines, pod: client.V1Pod, prompt: Prompt) -> tuple[str, float, float]:
     """Text, accepted share of the drafted tokens, tokens hit outside L0."""
     names = ("vllm:spec_decode_num_accepted_tokens_total", "vllm:spec_decode_num_draft_tokens_total")
     before = [engines.vllm(pod).total(name) for name in names]
@@ -34,7 +34,7 @@ def test_acceptance_after_a_hit(install: Install) -> None:
     )
     first, second = engines.pods()
     # A text that repeats itself, so that there is something to guess.
-    prompt = " ".join(words("guess", 12) for _ in range(12))
+    prompt = prompt_of("guess", 150) * 12
     cold_text, cold, _ = _acceptance(engines, first, prompt)
     l2_text, from_l2, hits = _acceptance(engines, second, prompt)
     assert hits > 0
