@@ -142,10 +142,11 @@ def differences(there: Any, here: Any, key: str = "") -> list[str]:
             for k in keys
             for line in differences(there.get(k, _ABSENT), here.get(k, _ABSENT), f"{key}.{k}" if key else str(k))
         ]
-    # Python says 1 == True and 1 == 1.0; JSON does not.
-    if type(there) is type(here) and there == here:
+    # Compared as text, at every depth: Python says 1 == True and 1 == 1.0; JSON does not.
+    shown = _shown(there), _shown(here)
+    if shown[0] == shown[1] and (there is _ABSENT) == (here is _ABSENT):
         return []
-    return [f"{key or 'the whole'}: the volume has {_shown(there)}, this Pod has {_shown(here)}"]
+    return [f"{key or 'the whole'}: the volume has {shown[0]}, this Pod has {shown[1]}"]
 
 
 class _Absent:
