@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart property scheduling cluster drills images schema golden lock
+.PHONY: up down status test test-fast lint unit chart property scheduling cluster drills images render-bench schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -30,7 +30,10 @@ drills:     ## storms and broken parts on real engines, minutes each; not in `ma
 images:     ## build the container images
 	@$(RUN) local_cluster images
 
-schema:     ## values.schema.json from values.schema.yaml
+render-bench:  ## seconds for 200 models; PEER=<folder of production-stack's chart> beside ours
+	@PEER=$(PEER) $(RUN) testing render-bench
+
+schema:     ## values.schema.json and docs/values.md from values.schema.yaml
 	@tools/run.sh tools/schema/generate.py
 
 golden:     ## rewrite the golden manifests; review the diff

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from chart.helm import CHART, REPO, Helm, Json, model, overlay
-from schema import generate
+from schema import generate, reference
 
 SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS: Json = yaml.safe_load((CHART / "values.yaml").read_text())
@@ -64,7 +64,9 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 
 
 # Maps whose keys are the user's, and Kubernetes' own structures.
-FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|affinity)$")
+FREE = re.compile(
+    r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|affinity)$"
+)
 
 
 CLOSED = [path for path in (".".join(map(str, place)) for place in _places(FULL)) if not FREE.search(path)]
@@ -177,3 +179,46 @@ def test_values_files_are_valid_by_themselves() -> None:
     assert not list(validator.iter_errors(overlay()))
     for file in (REPO / "values").glob("*.yaml"):
         assert not list(validator.iter_errors(yaml.safe_load(file.read_text())))
+
+
+REFERENCE = reference.reference((CHART / "values.schema.yaml").read_text(), (CHART / "values.yaml").read_text())
+
+
+def test_every_default_stands_in_the_reference() -> None:
+    rows = dict(re.findall(r"^\| `([^`]+)` \| [^|]*\| ([^|]*) \|", REFERENCE, re.MULTILINE))
+    leaves = [
+        (".".join(map(str, (*path[1:], key) if path[:1] == ("defaults",) else (*path, key))), value)
+        for path in _places(DEFAULTS)
+        for key, value in (DEFAULTS if not path else _at(DEFAULTS, path)).items()
+        if not isinstance(value, dict) and path
+    ]
+    assert len(leaves) > 100
+    for key, value in leaves:
+        shape = key.rsplit(".", 1)[0]
+        if key in rows:
+            assert rows[key] == f"`{reference.flow(value)}`", key
+        else:  # a part of a shape, whose row shows all of it
+            assert any(
+                f"{key.rsplit('.', 1)[1]}: {reference.flow(value)}" in rows.get(of, "") for of in _above(shape)
+            ), key
+
+
+def _at(tree: Json, path: tuple[str | int, ...]) -> Json:
+    place: Any = tree
+    for part in path:
+        place = place[part]
+    assert isinstance(place, dict)
+    return place
+
+
+def _above(key: str) -> list[str]:
+    parts = key.split(".")
+    return [".".join(parts[:length]) for length in range(len(parts), 0, -1)]
+
+
+def test_links_of_the_reference_lead_somewhere() -> None:
+    headings = {heading.lower().replace(" ", "-") for heading in re.findall(r"^#+ (.+)$", REFERENCE, re.MULTILINE)}
+    assert set(re.findall(r"\]\(#([^)]+)\)", REFERENCE)) <= headings
+    assert not re.search(r"^\|(?!.*\|$)", REFERENCE, re.MULTILINE)
+    for row in re.findall(r"^\|.*\|$", REFERENCE, re.MULTILINE):
+        assert row.count("|") == 5, row

@@ -1,4 +1,4 @@
-"""Write the chart's values.schema.json from values.schema.yaml, or check that it is up to date.
+"""Write the chart's values.schema.json and docs/values.md from values.schema.yaml, or check that they are up to date.
 
 The YAML source is written by people and carries the prose; the JSON is what Helm and editors read. On the way every
 object is closed, null is allowed wherever Helm takes it for "delete the default", and both files are compared with
@@ -16,7 +16,11 @@ from typing import Any
 
 import yaml
 
-CHART = Path(__file__).resolve().parents[2] / "charts" / "tiered-kv-cache"
+from schema.reference import reference
+
+REPO = Path(__file__).resolve().parents[2]
+CHART = REPO / "charts" / "tiered-kv-cache"
+REFERENCE = REPO / "docs" / "values.md"
 
 Node = dict[str, Any]
 
@@ -112,22 +116,24 @@ def generate(source_text: str, values_text: str) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command line; return the exit code."""
-    parser = argparse.ArgumentParser(description="write values.schema.json from values.schema.yaml")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when the file is not up to date")
+    parser = argparse.ArgumentParser(description="write values.schema.json and docs/values.md from values.schema.yaml")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail when a file is not up to date")
     options = parser.parse_args(argv)
-    target = CHART / "values.schema.json"
+    source, values = (CHART / "values.schema.yaml").read_text(), (CHART / "values.yaml").read_text()
     try:
-        text = generate((CHART / "values.schema.yaml").read_text(), (CHART / "values.yaml").read_text())
+        made = {CHART / "values.schema.json": generate(source, values), REFERENCE: reference(source, values)}
     except SchemaError as error:
         print(f"{error}\nfix: correct charts/tiered-kv-cache/values.schema.yaml or values.yaml", file=sys.stderr)
         return 1
-    if not options.check:
-        target.write_text(text)
-        return 0
-    if not target.exists() or target.read_text() != text:
-        print(f"{target.name} is not what values.schema.yaml says\nfix: run make schema and commit it", file=sys.stderr)
-        return 1
-    return 0
+    stale = [file for file, text in made.items() if not file.exists() or file.read_text() != text]
+    for file in stale:
+        if options.check:
+            print(
+                f"{file.name} is not what values.schema.yaml says\nfix: run make schema and commit it", file=sys.stderr
+            )
+        else:
+            file.write_text(made[file])
+    return 1 if stale and options.check else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | property | scheduling | cluster | drills | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | property | scheduling | cluster | drills | render-bench | golden`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from local_cluster.problem import Problem
 from local_cluster.progress import table
 from local_cluster.providers.kind import Kind
 
-from . import lint
+from . import lint, scale
 from .tools import control_plane, environment
 
 Part = Callable[[], bool]
@@ -58,10 +58,12 @@ RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] f
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="testing", description=__doc__)
-    parser.add_argument("run", choices=[*RUNS, "golden", "drills"])
+    parser.add_argument("run", choices=[*RUNS, "golden", "drills", "render-bench"])
     chosen = parser.parse_args().run
     if chosen == "golden":
         return 0 if pytest("-q", "tests/chart", "--update-golden")() else 1
+    if chosen == "render-bench":
+        return scale.run(environment())
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     if chosen == "drills":
         return 0 if cluster("long") else 1
