@@ -71,6 +71,7 @@ class Claim:
         self.tell: Callable[[], dict[str, Any]] = dict
         self._beat = control / f"claim-{number}" / "beat"
         self._count = 0
+        self._released = False
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._lock = threading.Lock()
@@ -98,7 +99,7 @@ class Claim:
     def check(self) -> None:
         """Beat now; raises Fenced if the claim is no longer this Pod's."""
         with self._lock:
-            if self.lost.is_set() or (generation(self.control) or 0) > self.number:
+            if self.lost.is_set() or self._released or (generation(self.control) or 0) > self.number:
                 self.lost.set()
                 raise Fenced
             try:
@@ -112,7 +113,9 @@ class Claim:
     def release(self) -> None:
         """Let the next one begin at once."""
         self._stop.set()
-        with contextlib.suppress(OSError, Fenced), self._lock:
+        with contextlib.suppress(OSError), self._lock:
+            # A beat that waits for the lock right now would take it back.
+            self._released = True
             if _parse(_read(self._beat)).get("token") == self.token:
                 self._write("r+b", {"released": True})
 

@@ -118,6 +118,14 @@ def test_released_and_own_claims_are_taken_at_once(control: Path, clock: Clock) 
     assert [(c.number, c.alone) for c in (second, third)] == [(1, True), (2, True)]
 
 
+def test_a_late_beat_does_not_take_a_released_claim_back(control: Path, clock: Clock) -> None:
+    with took(claims(control, "a", clock).take()) as first:
+        first.release()
+        with pytest.raises(Fenced):
+            first.check()
+    assert took(claims(control, "b", clock).take()).number == 1
+
+
 def test_one_directory_given_to_two(control: Path, clock: Clock) -> None:
     """A filesystem on which mkdir is not exclusive: the beat's file decides."""
     claim = took(claims(control, "a", clock).take())
