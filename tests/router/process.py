@@ -17,7 +17,7 @@ from chart.helm import Json
 _PLACE = {"--host": "127.0.0.1", "--prometheus-host": "127.0.0.1"}
 
 
-def wait_for(what: str, condition: Callable[[], object], seconds: float = 10.0) -> None:
+def wait_for(what: str, condition: Callable[[], object], seconds: float = 30.0) -> None:
     """Poll until the condition is true.
 
     Raises:
@@ -59,7 +59,7 @@ class Router:
             environment = {**os.environ, **env, "KUBECONFIG": str(kubeconfig)}
             command = [str(program), *own]
             self._process = subprocess.Popen(command, env=environment, cwd=log.parent, stdout=output, stderr=output)
-        wait_for("the router answers", lambda: self._answers("/liveness"), 20)
+        wait_for("the router answers", lambda: self._answers("/liveness"), 90)
 
     def close(self) -> None:
         """End it."""

@@ -44,7 +44,7 @@ def test_an_overload_ends_with_the_overload(stack: Callable[..., Stack], strateg
     engine.faults.status = None
     begin = time.monotonic()
     assert running.post("/v1/completions", BODY).status_code == 200
-    assert time.monotonic() - begin < 1
+    assert time.monotonic() - begin < 3
 
 
 def test_the_breaker_is_off_for_that_reason(stack: Callable[..., Stack]) -> None:
@@ -111,7 +111,7 @@ def test_a_client_that_hangs_up_frees_the_engine(stack: Callable[..., Stack], st
     else:
         with pytest.raises(httpx.ReadTimeout):
             running.router.client.post(url, json=body, timeout=0.5)
-    wait_for("the engine notices", lambda: engine.aborted == 1, 3)
+    wait_for("the engine notices", lambda: engine.aborted == 1, 8)
 
 
 def test_requests_end_in_time(stack: Callable[..., Stack]) -> None:
@@ -120,7 +120,7 @@ def test_requests_end_in_time(stack: Callable[..., Stack]) -> None:
     begin = time.monotonic()
     assert running.post("/v1/completions", BODY).status_code == 500
     assert time.monotonic() - begin < 4
-    wait_for("the engine is free again", lambda: running.engines[0].aborted == 1, 3)
+    wait_for("the engine is free again", lambda: running.engines[0].aborted == 1, 8)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -76,7 +76,7 @@ def gateway(stack: Callable[..., Stack], helm: Helm, program: Path, tmp_path: Pa
             except httpx.HTTPError:
                 return False
 
-        wait_for("the gateway answers", answers, 20)
+        wait_for("the gateway answers", answers, 90)
         yield Running(url, f"http://127.0.0.1:{metrics}/metrics", tiny, other, process, client)
         process.kill()
         process.wait()
@@ -194,7 +194,7 @@ def test_a_client_that_hangs_up(gateway: Running, stream: bool) -> None:
     else:
         with pytest.raises(httpx.ReadTimeout):
             gateway.client.post(url, json=body, timeout=0.5)
-    wait_for("the engine notices", lambda: gateway.other.aborted == 1, 3)
+    wait_for("the engine notices", lambda: gateway.other.aborted == 1, 8)
 
 
 def test_requests_survive_its_end(gateway: Running) -> None:

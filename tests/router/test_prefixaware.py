@@ -76,3 +76,21 @@ def test_a_replaced_engine_is_forgotten(stack: Callable[..., Stack]) -> None:
     running.replace(went)
     assert running.complete(prefix("x")) is not went
     assert share_at_holder(running, NAMES[:6], 5, stream=False) >= 0.95
+
+
+def test_bound_idle_engines_do_not_share_new_prefixes(stack: Callable[..., Stack]) -> None:
+    """Of vllm-router 0.1.17. Fails as soon as it spreads them: then docs/routing.md says too little."""
+    running = stack("prefixaware")
+    for name in NAMES:
+        running.complete(question(name, 0))
+    assert sorted(running.counts()) == [0, len(NAMES)]
+
+
+def test_the_routers_own_thresholds_spread_nothing(stack: Callable[..., Stack]) -> None:
+    """Why the chart has its own."""
+    running = stack("prefixaware", engines=4, prefix={"imbalanceRequests": 64, "imbalanceRatio": 1.5})
+    running.complete(question("popular", 0))
+    for engine in running.engines:
+        engine.faults.seconds = 0.5
+    at_once(running, [question("popular", number) for number in range(1, 65)], 64)
+    assert sorted(running.counts()) == [0, 0, 0, 65]
