@@ -26,6 +26,7 @@ def test_objects_of_a_model(helm: Helm) -> None:
     assert {(found["kind"], found["metadata"]["name"]) for found in manifests.objects} == {
         ("Deployment", "demo-tiny-engine"),
         ("Deployment", "demo-tiny-router"),
+        ("PodDisruptionBudget", "demo-tiny-engine"),
         ("Service", "demo-tiny"),
         ("NetworkPolicy", "demo-tiny-engine"),
         ("NetworkPolicy", "demo-tiny-router"),

@@ -194,7 +194,7 @@ CASES: dict[str, tuple[Json, list[str]]] = {
             "defaults": {"routing": {"service": {"type": "NodePort", "nodePort": 30080}}},
             "models": {"other": SECOND},
         },
-        ["models.tiny.routing.service.nodePort: 30080", "models.other has the same", "give each model its own"],
+        ["models.tiny.routing.service.nodePort: 30080", "models.other has the same", "give each its own"],
     ),
     "name override illegal": ({"nameOverride": "Kv"}, ['nameOverride: "Kv"', "small letter", "nameOverride"]),
     "name override too long": (

@@ -74,13 +74,14 @@ complete
 {{- end -}}
 {{- end -}}
 
-{{- /* Faults of a container's resources; those that several models inherit are looked at once.
+{{- /* Faults of a container's resources; what was found right once is not looked at again: many models ask for the same.
        Context: dict faults, key, resources. */ -}}
 {{- define "tkc.validate.resources" -}}
-{{- $seen := printf "resources %s %s" .key (toJson .resources) -}}
+{{- $seen := printf "resources %s" (toJson .resources) -}}
 {{- if not (hasKey .faults.seen $seen) -}}
-{{-   $_ := set .faults.seen $seen true -}}
+{{-   $before := len .faults.list -}}
 {{-   include "tkc.validate.amounts" . -}}
+{{-   if eq $before (len .faults.list) -}}{{- $_ := set .faults.seen $seen true -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -69,12 +69,10 @@ true
 {{- include "tkc.at" (dict "from" .model.spec "path" (printf "resources.%s.limits.memory" .container) "result" $result) -}}
 {{- if hasKey $result "value" -}}{{- if include "tkc.quantity.valid" $result.value -}}
 {{-   $sum := 0 -}}
-{{-   $terms := list -}}
-{{-   range .parts -}}
-{{-     $sum = add $sum (last . | int64) -}}
-{{-     $terms = append $terms (printf "%s %s" (first .) (include "tkc.quantity.human" (last .))) -}}
-{{-   end -}}
+{{-   range .parts -}}{{- $sum = add $sum (last . | int64) -}}{{- end -}}
 {{-   if gt $sum (include "tkc.quantity.bytes" $result.value | int64) -}}
+{{-     $terms := list -}}
+{{-     range .parts -}}{{- $terms = append $terms (printf "%s %s" (first .) (include "tkc.quantity.human" (last .))) -}}{{- end -}}
 {{- /* Named is what the user wrote: the limit, where the part is inherited and the limit is not. */ -}}
 {{-     $limit := printf "resources.%s.limits.memory" .container -}}
 {{-     $ownPart := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" .path "result" $ownPart) -}}
