@@ -66,12 +66,12 @@ def releases(cluster: ControlPlane, renderer: Renderer) -> Releases:
 def full(cluster: ControlPlane, releases: Releases) -> Iterator[State]:
     """All lines of business installed and Ready, watched from the first Pod on."""
     state = State(LINES)
-    releases.namespaces()
+    releases.namespaces(LINES)
     with (
         Watch(cluster.api, "/api/v1/pods", state.pod),
         Watch(cluster.api, "/apis/apps/v1/deployments", state.deployment),
     ):
-        releases.upgrade({"VERSION": "1"})
+        releases.upgrade(LINES, {"VERSION": "1"})
         state.wait("install", lambda: len(state.deployments) == len(LINES) * len(SIZES), 60)
         state.wait_rolled_out("install")
         yield state

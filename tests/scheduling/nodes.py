@@ -1,4 +1,4 @@
-"""100 nodes of eight GPUs each, in three pools. Only their entries in the API exist; KWOK keeps them alive."""
+"""Nodes of eight GPUs each, in pools. Only their entries in the API exist; KWOK keeps them alive."""
 
 from __future__ import annotations
 
@@ -23,6 +23,10 @@ POOLS = {1: Pool("g6.48xlarge", 20), 2: Pool("g6e.48xlarge", 40), 4: Pool("p5.48
 """GPUs that a Pod asks for -> the nodes for such Pods."""
 
 NODES = sum(pool.nodes for pool in POOLS.values())
+assert NODES == 100
+
+MIXED = Pool("p4de.24xlarge", 20)
+"""Further nodes, for Pods of all sizes."""
 
 
 def _node(name: str, instance_type: str) -> Json:
@@ -43,7 +47,8 @@ def _node(name: str, instance_type: str) -> Json:
 
 def add_nodes(api: Api, processes: Processes) -> None:
     """Register the nodes and wait until all are Ready."""
-    for pool in POOLS.values():
+    pools = [*POOLS.values(), MIXED]
+    for pool in pools:
         for index in range(pool.nodes):
             api.create("/api/v1/nodes", _node(f"{pool.instance_type.replace('.', '-')}-{index:02}", pool.instance_type))
 
@@ -51,6 +56,7 @@ def add_nodes(api: Api, processes: Processes) -> None:
         conditions = [
             each for item in api.get("/api/v1/nodes")["items"] for each in item["status"].get("conditions", [])
         ]
-        return len([each for each in conditions if each["type"] == "Ready" and each["status"] == "True"]) == NODES
+        ready = [each for each in conditions if each["type"] == "Ready" and each["status"] == "True"]
+        return len(ready) == sum(pool.nodes for pool in pools)
 
     processes.wait_for("nodes", ready, timeout_s=60)

@@ -10,16 +10,22 @@ from chart.helm import Json
 from property.renderer import Question, Renderer
 
 from .api import Api
-from .nodes import GPUS_PER_NODE, POOLS
+from .nodes import GPUS_PER_NODE, MIXED, POOLS
 from .state import COMPONENT
 
 LINES = [f"line-{index:02}" for index in range(20)]
+"""Each model in the pool of nodes for its size."""
+
+MIXED_LINES = [f"mixed-{index}" for index in range(4)]
+"""All models on the same nodes."""
+
 REPLICAS = 2
 SIZES = (1, 1, 1, 1, 2, 2, 2, 2, 4, 4)
 """GPUs of a Pod of each of a line's models."""
 
 for _size, _pool in POOLS.items():
     assert REPLICAS * _size * SIZES.count(_size) * len(LINES) == _pool.nodes * GPUS_PER_NODE, "nothing may be left over"
+assert REPLICAS * sum(SIZES) * len(MIXED_LINES) == MIXED.nodes * GPUS_PER_NODE
 
 SMALL: Json = {"requests": {"cpu": "10m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "4Gi"}}
 
@@ -74,13 +80,13 @@ class Releases:
     api: Api
     _applied: dict[tuple[str, str, str], Json] = field(default_factory=dict)
 
-    def namespaces(self) -> None:
+    def namespaces(self, lines: Sequence[str]) -> None:
         """Make a namespace for each line."""
-        for line in LINES:
+        for line in lines:
             self.api.create("/api/v1/namespaces", {"metadata": {"name": line}})
 
-    def upgrade(self, env: Json, lines: Sequence[str] = LINES, **models: Json) -> None:
-        """Install or upgrade lines at once; the rest as `values`.
+    def upgrade(self, lines: Sequence[str], env: Json, **models: Json) -> None:
+        """Install or upgrade lines at once; the rest as for `values`.
 
         Raises:
             AssertionError: the chart refused the values.

@@ -17,7 +17,6 @@ from .api import Api
 from .controlplane import ControlPlane
 
 NAMESPACE = "scaled"
-DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/demo-m-engine"
 KEDA = {"serverAddress": "http://prometheus:9090", "query": "sum(waiting)", "threshold": 5}
 METRIC = {
     "type": "External",
@@ -28,7 +27,10 @@ SCALERS: dict[str, Json] = {
     "hpa": {"enabled": True, "type": "hpa", "hpa": {"metrics": [METRIC]}},
 }
 
-Upgrade = Callable[[Json, str], None]
+WAYS = {"server": "--server-side=true", "client": "--server-side=false"}
+"""How helm writes: as Helm 4 does by itself, and as Helm 3 does."""
+
+Upgrade = Callable[..., None]
 
 
 def values(autoscaling: Json, version: str) -> Json:
@@ -61,10 +63,10 @@ def api(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Api:
 
 @pytest.fixture
 def upgrade(programs: Path, cluster: ControlPlane, api: Api) -> Upgrade:
-    """`helm upgrade --install` with this autoscaling and version."""
+    """`helm upgrade --install` of a release with this autoscaling, version and options."""
 
-    def run(autoscaling: Json, version: str) -> None:
-        command = ["upgrade", "--install", "demo", str(CHART), "-n", NAMESPACE, "-f", "-"]
+    def run(release: str, autoscaling: Json, version: str, *options: str) -> None:
+        command = ["upgrade", "--install", release, str(CHART), "-n", NAMESPACE, "-f", "-", *options]
         done = subprocess.run(
             [str(programs / "helm"), *command, "--kubeconfig", str(cluster.kubeconfig)],
             input=json.dumps(values(autoscaling, version)),
@@ -77,21 +79,50 @@ def upgrade(programs: Path, cluster: ControlPlane, api: Api) -> Upgrade:
     return run
 
 
-@pytest.mark.parametrize("scaler", SCALERS)
-def test_an_upgrade_leaves_the_number_alone(api: Api, upgrade: Upgrade, scaler: str) -> None:
-    upgrade(SCALERS[scaler], f"{scaler}-1")
-    # What KEDA's and Kubernetes' autoscalers do.
-    api.patch(f"{DEPLOYMENT}/scale", {"spec": {"replicas": 3}})
-    upgrade(SCALERS[scaler], f"{scaler}-2")
-    found = api.get(DEPLOYMENT)
+def deployment(release: str) -> str:
+    """Path of a release's one Deployment."""
+    return f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/{release}-m-engine"
+
+
+@pytest.mark.parametrize(("scaler", "way"), [("keda", "server"), ("hpa", "client")])
+def test_switched_on_scaled_and_switched_off(api: Api, upgrade: Upgrade, scaler: str, way: str) -> None:
+    release = f"{scaler}-{way}"
+    path = deployment(release)
+    upgrade(release, {"enabled": False}, "1", WAYS[way])
+    assert api.get(path)["spec"]["replicas"] == 2
+    for version, replicas in (("2", 2), ("3", 3), ("4", 4)):
+        if replicas > 2:
+            # What KEDA and Kubernetes' own autoscaler do.
+            api.patch(f"{path}/scale", {"spec": {"replicas": replicas}})
+        upgrade(release, SCALERS[scaler], version, WAYS[way])
+        found = api.get(path)["spec"]
+        # Without the look at the running Deployment it would be 1 when autoscaling is switched on: the API's default.
+        assert found["replicas"] == replicas, version
+        assert {"name": "VERSION", "value": version} in found["template"]["spec"]["containers"][0]["env"]
+    # The number is the autoscaler's now, and has to be taken back from it.
+    upgrade(release, {"enabled": False}, "5", WAYS[way], *(["--force-conflicts"] if way == "server" else []))
+    assert api.get(path)["spec"]["replicas"] == 2
+
+
+def test_installed_with_it(api: Api, upgrade: Upgrade) -> None:
+    upgrade("fresh", SCALERS["keda"], "1")
+    path = deployment("fresh")
+    api.patch(f"{path}/scale", {"spec": {"replicas": 3}})
+    upgrade("fresh", SCALERS["keda"], "2")
+    found = api.get(path)
     assert found["spec"]["replicas"] == 3
-    assert f"{scaler}-2" in json.dumps(found["spec"]["template"])
+    owners = [
+        each["manager"]
+        for each in found["metadata"]["managedFields"]
+        if "f:replicas" in each["fieldsV1"].get("f:spec", {})
+    ]
+    assert "helm" not in owners
 
 
 def test_the_definition_of_keda_is_obeyed_to_the_leaf(api: Api, renderer: Renderer) -> None:
     given = values({"enabled": True, "keda": {**KEDA, "authenticationRef": "a", "fallbackReplicas": 2}}, "1")
     (scaled,) = [each for each in renderer.ask(Question(given)).objects if each["kind"] == "ScaledObject"]
-    del scaled["metadata"]["namespace"]
+    scaled["metadata"] = {"name": "strict"}
     path = f"/apis/keda.sh/v1alpha1/namespaces/{NAMESPACE}/scaledobjects"
     strict = {"dryRun": "All", "fieldValidation": "Strict"}
     assert api.refusal(path, scaled, **strict) == (201, "")

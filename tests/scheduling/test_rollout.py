@@ -7,9 +7,10 @@ from collections import Counter
 
 from chart.helm import Json
 
+from .api import Watch
 from .controlplane import ControlPlane
-from .nodes import GPU, GPUS_PER_NODE, NODES
-from .releases import LINES, REPLICAS, SIZES, Releases, model, values
+from .nodes import GPU, GPUS_PER_NODE, MIXED, NODES
+from .releases import LINES, MIXED_LINES, REPLICAS, SIZES, Releases, model, values
 from .state import State, ready
 
 TOTAL = NODES * GPUS_PER_NODE
@@ -38,7 +39,7 @@ def test_pods_of_a_model_are_on_different_nodes(full: State) -> None:
 
 def test_an_upgrade_of_everything_at_once_needs_no_spare_gpu(full: State, releases: Releases) -> None:
     full.mark()
-    releases.upgrade({"VERSION": "2"})
+    releases.upgrade(LINES, {"VERSION": "2"})
     full.wait("upgrade begins", lambda: len(full.unfinished()) > 0, 60)
     full.wait_rolled_out("upgrade")
     assert Counter(full.fewest.values()) == {REPLICAS - 1: MODELS}
@@ -72,18 +73,26 @@ def test_a_surge_waits_for_a_gpu_that_nobody_gives(full: State, releases: Releas
     assert full.fewest[line, name] >= REPLICAS - 1
 
 
-def test_sizes_that_share_nodes_need_classes(full: State, releases: Releases, cluster: ControlPlane) -> None:
-    """Lines that leave the pools: a small Pod may take a part of a large one's place, which then fits nowhere although
-    enough GPUs are free. Where larger Pods have a higher priority, the scheduler makes room for them again."""
+def test_sizes_that_share_nodes_need_classes(cluster: ControlPlane, releases: Releases) -> None:
+    """Without pools a small Pod may take a part of a large one's place, which then fits nowhere although enough GPUs are
+    free: at the first install as well as in upgrades. Where larger Pods have a higher priority, the scheduler makes room
+    for them again."""
+    models = {}
+    for index, size in enumerate(SIZES):
+        models[f"model-{index}"] = model(index, instanceTypes=[MIXED.instance_type], priorityClassName=f"gpus-{size}")
     for size in set(SIZES):
-        name = f"gpus-{size}"
-        cluster.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": name}, "value": size})
-    models = {
-        f"model-{index}": model(index, instanceTypes=[], priorityClassName=f"gpus-{size}")
-        for index, size in enumerate(SIZES)
-    }
-    releases.upgrade({"VERSION": "3"}, LINES[:5], **models)
-    full.wait("upgrade begins", lambda: len(full.unfinished()) > 0, 60)
-    full.wait_rolled_out("upgrade without pools")
-    assert full.free_gpus(TOTAL) == 0
-    assert all(_version(pod, "3") for pod in full.pods.values() if pod["metadata"]["namespace"] in LINES[:5])
+        content = {"metadata": {"name": f"gpus-{size}"}, "value": size}
+        cluster.api.create("/apis/scheduling.k8s.io/v1/priorityclasses", content)
+    state = State(MIXED_LINES)
+    releases.namespaces(MIXED_LINES)
+    with (
+        Watch(cluster.api, "/api/v1/pods", state.pod),
+        Watch(cluster.api, "/apis/apps/v1/deployments", state.deployment),
+    ):
+        for version in ("1", "2", "3"):
+            releases.upgrade(MIXED_LINES, {"VERSION": version}, **models)
+            state.wait("begins", lambda: len(state.unfinished()) > 0, 60)
+            state.wait("all known", lambda: len(state.deployments) == len(MIXED_LINES) * len(SIZES), 60)
+            state.wait_rolled_out(f"version {version} without pools")
+            assert state.free_gpus(MIXED.nodes * GPUS_PER_NODE) == 0
+            assert all(_version(pod, version) for pod in state.pods.values())

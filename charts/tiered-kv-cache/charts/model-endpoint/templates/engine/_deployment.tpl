@@ -10,8 +10,8 @@ metadata:
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
 spec:
-  {{- if not .spec.autoscaling.enabled }}
-  replicas: {{ int64 .spec.replicas }}
+  {{- with include "model-endpoint.engine.replicas" . }}
+  replicas: {{ . }}
   {{- end }}
   progressDeadlineSeconds: {{ include "model-endpoint.engine.progressDeadlineSeconds" . }}
   revisionHistoryLimit: 3
