@@ -146,6 +146,20 @@ CASES: dict[str, Json] = {
             podLabels={"team": "retail", "cost-centre": 4711000},
         ),
     ),
+    "kvaware": overlay(
+        model(routing={"strategy": "kvaware", "replicas": 2}, cache={"chunkSize": 128}, engine={"blockSize": 128})
+    ),
+    "gateway": overlay(
+        {
+            "gateway": {
+                "enabled": True,
+                "exclusive": True,
+                "replicas": 2,
+                "service": {"type": "NodePort", "nodePort": 30081},
+            }
+        },
+        model(routing={"strategy": "session", "circuitBreaker": {"enabled": True}, "retries": {"attempts": 1}}),
+    ),
     "no-models": {"models": {}},
     "no-policies": overlay({"networkPolicy": {"enabled": False}, "hooks": {"verify": {"enabled": False}}}),
     "nulls": overlay(

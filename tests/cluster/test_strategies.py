@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,11 +32,10 @@ class Routes:
 
     def use(self, strategy: str) -> None:
         """Upgrade to a strategy, and wait until the new router knows both engines."""
-        routing = {"strategy": strategy}
-        # Of one size, as kvaware asks for; the same with all strategies, so that the engines restart less often.
-        sizes = {"cache": {"chunkSize": 128}, "engine": {"blockSize": 128}}
-        layer = {"gateway": {"enabled": True}, "models": {MODEL: {"routing": routing, **sizes}}}
-        options = [word for key, value in layer.items() for word in ("--set-json", f"{key}={json.dumps(value)}")]
+        # One size of blocks, as kvaware asks for, with all strategies: so the engines restart less often.
+        settings = {"routing.strategy": strategy, "cache.chunkSize": 128, "engine.blockSize": 128}
+        options = [word for key, value in settings.items() for word in ("--set", f"models.{MODEL}.{key}={value}")]
+        options += ["--set", "gateway.enabled=true"]
         done = self.helm.upgrade(*options, wait_s=900)
         assert done.ok, done.text
         self.settled()
