@@ -103,7 +103,7 @@ class Api:
 
     def pod_text(self, pod: client.V1Pod, port: int, path: str) -> str:
         """GET a Pod's port from inside its network namespace, where no NetworkPolicy stands in the way."""
-        return httpx.get(self.url(pod, port) + path, timeout=30).raise_for_status().text
+        return httpx.get(self.url(pod, port) + path, timeout=120).raise_for_status().text
 
     def url(self, pod: client.V1Pod, port: int) -> str:
         """A loopback address that leads into the Pod, past every NetworkPolicy."""

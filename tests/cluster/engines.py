@@ -76,7 +76,7 @@ class Engines:
         conditions = [{c.type: c.status for c in pod.status.conditions or []} for pod in self.pods()]
         return sum(condition.get("Ready") == "True" for condition in conditions)
 
-    def post(self, pod: client.V1Pod, path: str, body: dict[str, Any], timeout_s: float = 120) -> httpx.Response:
+    def post(self, pod: client.V1Pod, path: str, body: dict[str, Any], timeout_s: float = 300) -> httpx.Response:
         """POST to a Pod's vLLM, past router and NetworkPolicy."""
         return httpx.post(self.api.url(pod, 8000) + path, json=body, timeout=timeout_s)
 
