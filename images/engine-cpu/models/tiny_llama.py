@@ -85,9 +85,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED, help="of the weights; the tokenizer is always the same")
     args = parser.parse_args()
     recipe = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    made = publish(
-        args.target, {"recipeSha256": recipe, "seed": args.seed}, lambda folder: build(folder, args.seed)
-    )
+    made = publish(args.target, {"recipeSha256": recipe, "seed": args.seed}, lambda folder: build(folder, args.seed))
     print(f"{args.target}: {'written' if made else 'already there'}", flush=True)
     return 0
 
