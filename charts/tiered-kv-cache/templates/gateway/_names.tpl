@@ -9,8 +9,9 @@
 {{- printf "%s-%s" (include "tkc.gateway.name" .) (printf "%s%s" (include "tkc.gateway.source" .) (include "tkc.gateway.config" .) | sha256sum | trunc 8) -}}
 {{- end -}}
 
+{{- /* Without double blank lines, which a manifest has nowhere else. */ -}}
 {{- define "tkc.gateway.source" -}}
-{{- .Files.Get "files/tkc_gateway.py" -}}
+{{- .Files.Get "files/tkc_gateway.py" | replace "\n\n\n" "\n\n" -}}
 {{- end -}}
 
 {{- /* Served name -> Service of the model. The Service's own port, since clients may reach it too. JSON. */ -}}

@@ -80,6 +80,7 @@
 {{- include "tkc.name" (dict "root" . "part" (printf "kv-discovery-%s" (include "model-endpoint.kvDiscovery.source" . | sha256sum | trunc 8))) -}}
 {{- end -}}
 
+{{- /* Without double blank lines, which a manifest has nowhere else. */ -}}
 {{- define "model-endpoint.kvDiscovery.source" -}}
-{{- .Files.Get "files/tkc_kv_discovery.py" -}}
+{{- .Files.Get "files/tkc_kv_discovery.py" | replace "\n\n\n" "\n\n" -}}
 {{- end -}}
