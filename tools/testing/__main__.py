@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | property | scheduling | cluster | drills | render-bench | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | router | property | scheduling | cluster | drills | render-bench | golden`."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ PARTS: dict[str, Part] = {
     "lint": lint.run,
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
+    "router": pytest("-q", "-n", "auto", "tests/router"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
     "scheduling": scheduling,
     "cluster": cluster,
