@@ -439,6 +439,7 @@ def test_probes_follow_their_values(helm: Helm) -> None:
     vllm, lmcache = manifests.container("vllm"), manifests.container("lmcache")
     numbers = ("periodSeconds", "timeoutSeconds", "failureThreshold")
     assert tuple(vllm["startupProbe"][name] for name in numbers) == (30, 30, 4)
+    assert vllm["startupProbe"]["exec"]["command"][-1] == "20"
     for of in (vllm, lmcache):
         assert tuple(of["readinessProbe"][name] for name in numbers) == (7, 8, 9)
         assert tuple(of["livenessProbe"][name] for name in numbers) == (31, 12, 13)

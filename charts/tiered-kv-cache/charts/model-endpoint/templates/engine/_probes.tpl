@@ -15,7 +15,9 @@ startupProbe:
         {{- include "model-endpoint.engine.startupScript" . | nindent 8 }}
       - "8000"
       - {{ .servedName | quote }}
-      - {{ max 1 (sub (int64 $startup.timeoutSeconds) 2) | quote }}
+      # Two thirds: on a busy node the kubelet's clock runs for seconds before the script does, and a try that the kubelet ends
+      # does not say why it failed.
+      - {{ div (add (mul 2 (int64 $startup.timeoutSeconds)) 2) 3 | quote }}
   periodSeconds: {{ int64 $startup.timeoutSeconds }}
   timeoutSeconds: {{ int64 $startup.timeoutSeconds }}
   failureThreshold: {{ include "model-endpoint.engine.tries" (dict "budget" $startup.budget "period" $startup.timeoutSeconds) }}
