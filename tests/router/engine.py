@@ -80,7 +80,7 @@ class Engine:
     """An engine at an address of its own.
 
     Args:
-        address: an address of 127/8.
+        address: an address of 127/8, or ::1.
         block_size: tokens of a block.
         events: publish cache events, on the ports that the chart names.
     """
@@ -103,7 +103,7 @@ class Engine:
 
     @property
     def url(self) -> str:
-        return f"http://{self.address}:{PORT}"
+        return f"http://[{self.address}]:{PORT}" if ":" in self.address else f"http://{self.address}:{PORT}"
 
     # Life
 
@@ -127,6 +127,7 @@ class Engine:
         self._connections: list[socket.socket] = []
 
         class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in engine.address else socket.AF_INET
             daemon_threads = True
             request_queue_size = 512
 

@@ -75,9 +75,10 @@ class Stack:
 
     # The engines' Pods
 
-    def add_engine(self) -> Engine:
+    def add_engine(self, address: str = "") -> Engine:
         """A further engine in a Ready Pod, at an address that was never used."""
-        engine = Engine(f"{self._net}.{len(self.engines) + 1}", self.block_size, self._events).start()
+        own = address or f"{self._net}.{len(self.engines) + 1}"
+        engine = Engine(own, self.block_size, self._events).start()
         self.engines.append(engine)
         self.set_ready(engine)
         return engine
@@ -147,4 +148,4 @@ class Stack:
 
 
 def _pod(engine: Engine) -> str:
-    return f"engine-{engine.address.rsplit('.', 1)[1]}"
+    return "engine-" + engine.address.replace(".", "-").replace(":", "-") + "-0"

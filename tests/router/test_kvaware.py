@@ -106,7 +106,7 @@ def test_the_indexes_are_fed(kvaware: Callable[..., Stack]) -> None:
 
 
 def test_popular_prefix_under_load(kvaware: Callable[..., Stack]) -> None:
-    """C30, and its bound: see docs/routing.md."""
+    """C30: 64 requests at once with one prefix, which one of four engines has."""
     running = kvaware(engines=4)
     running.complete(question("popular", 0))
     for engine in running.engines:

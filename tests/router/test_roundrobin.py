@@ -18,3 +18,12 @@ def test_even_within_a_tenth(stack: Callable[..., Stack], stream: bool) -> None:
         running.complete(f"request {number}", stream)
     fair = REQUESTS / 3
     assert all(abs(count - fair) <= fair / 10 for count in running.counts()), running.counts()
+
+
+def test_engines_with_ipv6_addresses(stack: Callable[..., Stack]) -> None:
+    """OC-04: the router builds a URL with brackets from a Pod's address."""
+    running = stack("roundrobin", engines=1)
+    engine = running.add_engine("::1")
+    running.wait_workers()
+    assert running.complete("x") is not running.complete("x")
+    assert len(engine.seen) == 1
