@@ -29,6 +29,7 @@ def validate(tmp_path: Path) -> list[str]:
     for name in (
         "_definitions",
         *("deployment-apps-v1", "networkpolicy-networking-v1", "role-rbac-v1", "rolebinding-rbac-v1"),
+        *("poddisruptionbudget-policy-v1", "horizontalpodautoscaler-autoscaling-v2", "configmap-v1"),
         *(f"{kind}-v1" for kind in ("pod", "service", "serviceaccount", "persistentvolume", "persistentvolumeclaim")),
     ):
         _localised(Path(schemas) / f"{name}.json", tmp_path / f"{name}.json")
@@ -36,6 +37,9 @@ def validate(tmp_path: Path) -> list[str]:
         kubeconform,
         "-strict",
         "-summary",
+        # KEDA's own kind; tests/scheduling gives it to a real API server.
+        "-skip",
+        "ScaledObject",
         "-schema-location",
         f"{tmp_path}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json",
     ]
@@ -46,7 +50,8 @@ def test_every_object_is_valid(helm: Helm, validate: list[str]) -> None:
     text = "".join(manifests.text for manifests in rendered)
     done = subprocess.run(validate, input=text, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"Valid: {sum(len(manifests.objects) for manifests in rendered)}, Invalid: 0" in done.stdout
+    kinds = [found["kind"] for manifests in rendered for found in manifests.objects]
+    assert f"Valid: {len(kinds) - kinds.count('ScaledObject')}, Invalid: 0" in done.stdout
 
 
 def test_an_unknown_field_is_seen(helm: Helm, validate: list[str]) -> None:
