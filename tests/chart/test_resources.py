@@ -1,6 +1,8 @@
-"""Amounts that no node could give are refused in the words of whoever wrote them."""
+"""Amounts and names that Kubernetes would refuse are refused before, in the words of whoever wrote them."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
@@ -30,6 +32,43 @@ FAULTS: dict[str, tuple[Json, list[str]]] = {
     "more cores than 64 bits count": (
         _lmcache(requests={"cpu": 5.7e16}),
         ["requests.cpu: 57000000000000000", "more than any machine has"],
+    ),
+}
+
+
+_HOST: Json = {"type": "hostPath", "hostPath": {"path": "/srv"}}
+_HUB: Json = {"id": "a/b", "revision": "0" * 40}
+FAULTS |= {
+    **{
+        f"L2 of {size}": (
+            {"l2": {"volume": {**_HOST, "claimName": "", "size": size}}},
+            [f"l2.volume.size: {json.dumps(size)}", "not a whole number of bytes above 0"],
+        )
+        for size in (0, 0.5, "100m", "x")
+    },
+    "model store of half a byte": (
+        {"modelStore": {**_HOST, "size": 0.5}, **model(source={"claim": None, "huggingFace": _HUB})},
+        ["modelStore.size: 0.5", "not a whole number of bytes above 0"],
+    ),
+    "L2 claim's name": ({"l2": {"volume": {"claimName": "KV"}}}, ['l2.volume.claimName: "KV"', "kubectl get pvc"]),
+    "source claim's name": (
+        model(source={"claim": {"name": "a..b"}}),
+        ['models.tiny.source.claim.name: "a..b"', "no claim can have this name"],
+    ),
+    "model store claim's name": (
+        {
+            "modelStore": {"type": "existingClaim", "claimName": "a_b"},
+            **model(source={"claim": None, "huggingFace": _HUB}),
+        },
+        ['modelStore.claimName: "a_b"', "no claim can have this name"],
+    ),
+    "token's key": (
+        model(source={"claim": None, "huggingFace": {**_HUB, "tokenSecret": {"name": "hub", "key": "a b"}}}),
+        ['source.huggingFace.tokenSecret.key: "a b"', "no key of a Secret"],
+    ),
+    "API key's key": (
+        {"apiKey": {"secretName": "a", "key": "k" * 254}},
+        ["apiKey.key", "no key of a Secret"],
     ),
 }
 

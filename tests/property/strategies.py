@@ -120,9 +120,9 @@ def resolve(node: Json) -> Json:
     return found
 
 
-def _allows(text: str, hint: Any) -> bool:
+def allows(node: Json, value: Any) -> bool:
     """Whether a subschema takes a value."""
-    return bool(jsonschema.Draft7Validator({**json.loads(text), "definitions": SCHEMA["definitions"]}).is_valid(hint))
+    return bool(jsonschema.Draft7Validator({**node, "definitions": SCHEMA["definitions"]}).is_valid(value))
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,7 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
         elif kind == "object":
             options.append(_object(node, name, depth))
     wild = st.one_of(*options)
-    hints = [each for each in HINTS.get(name, ()) if _allows(text, each)]
+    hints = [each for each in HINTS.get(name, ()) if allows(node, each)]
     likely = st.sampled_from(hints) if hints else wild
     chosen = st.one_of(likely, likely, wild)
     if not null or "null" not in kinds:
@@ -246,7 +246,8 @@ def _edit(draw: st.DrawFn) -> tuple[tuple[str, ...], Any]:
     return tuple(path), copy.deepcopy(draw(value(path[-1], place.node)))
 
 
-def _apply(tree: Json, path: tuple[str, ...], new: Any) -> None:
+def put(tree: Json, path: tuple[str, ...], new: Any) -> None:
+    """Set a leaf, and the maps above it where there are none."""
     for part in path[:-1]:
         if not isinstance(tree.get(part), dict):
             tree[part] = {}
@@ -259,7 +260,7 @@ def near_cases(draw: st.DrawFn, most: int = 6) -> Json:
     """A known good set of values with up to so many edits."""
     tree: Json = copy.deepcopy(draw(st.sampled_from(BASES)))
     for path, new in draw(st.lists(_edit(), min_size=1, max_size=most)):
-        _apply(tree, path, new)
+        put(tree, path, new)
     if draw(st.sampled_from((True, True, True, False))):
         _one_source_each(tree)
     return tree
@@ -298,8 +299,8 @@ def from_schema(draw: st.DrawFn) -> Json:
 
 _REVISION = "0123456789abcdef0123456789abcdef01234567"
 _HUB: Json = {"id": "Qwen/Qwen2-7B-Instruct", "revision": _REVISION}
-_GPUS: Json = {"engine": {"device": "cuda", "tensorParallelSize": 2}, "cache": {"l1": {"memory": "8Gi"}}}
-_GPUS["resources"] = {"lmcache": {"limits": {"memory": "16Gi"}}, "engine": {"limits": {"memory": "64Gi"}}}
+GPUS: Json = {"engine": {"device": "cuda", "tensorParallelSize": 2}, "cache": {"l1": {"memory": "8Gi"}}}
+GPUS["resources"] = {"lmcache": {"limits": {"memory": "16Gi"}}, "engine": {"limits": {"memory": "64Gi"}}}
 _BUCKET: Json = {"bucket": "models", "prefix": "tiny", "region": "us-west-2"}
 _KEDA: Json = {"serverAddress": "http://prometheus.monitoring:9090", "query": "sum(a)", "threshold": "5"}
 _CPU: Json = {
@@ -309,9 +310,9 @@ _CPU: Json = {
 BASES: list[Json] = [
     MINIMAL,
     *CASES.values(),
-    overlay(model(**_GPUS)),
-    overlay(model(**_GPUS), model(engine={"lmcacheMode": "inProcess"})),
-    overlay(model(**_GPUS), model(resources={"engine": {"limits": {"nvidia.com/mig-3g.20gb": 2}}})),
+    overlay(model(**GPUS)),
+    overlay(model(**GPUS), model(engine={"lmcacheMode": "inProcess"})),
+    overlay(model(**GPUS), model(resources={"engine": {"limits": {"nvidia.com/mig-3g.20gb": 2}}})),
     overlay(model(source={"claim": None, "huggingFace": {**_HUB, "tokenSecret": {"name": "hf-token"}}})),
     overlay(
         {"modelStore": {"type": "hostPath", "hostPath": {"path": "/srv"}}}, model(source={"claim": None, "s3": _BUCKET})

@@ -37,6 +37,14 @@
 {{- div (include "tkc.quantity.milli" . | int64) 1000 -}}
 {{- end -}}
 
+{{- /* "true" if the context is a whole number of bytes above 0, as a volume needs it. */ -}}
+{{- define "tkc.quantity.size" -}}
+{{- if include "tkc.quantity.valid" . -}}
+{{-   $milli := include "tkc.quantity.milli" . | int64 -}}
+{{-   if and (gt $milli 0) (eq (mod $milli 1000) 0) }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* Bytes for people: 1.5Gi. */ -}}
 {{- define "tkc.quantity.human" -}}
 {{- regexReplaceAll "\\.?0+Gi$" (printf "%.2fGi" (divf (int64 .) 1073741824.0)) "Gi" -}}

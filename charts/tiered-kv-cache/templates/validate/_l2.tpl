@@ -26,6 +26,7 @@
 {{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.hostPath.path" "value" $path "why" "l2.volume.type is existingClaim, so that the path would be ignored"
             "fix" "set l2.volume.type: hostPath, or hostPath.path: \"\"") -}}
 {{-   end -}}
+{{-   include "tkc.validate.claimName" (dict "faults" .faults "key" "l2.volume.claimName" "claim" $claim) -}}
 {{- else -}}
 {{-   if and $used (not $path) -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.hostPath.path" "value" "" "why" "l2.volume.type is hostPath, and a model uses L2"
@@ -44,9 +45,21 @@
 {{- else if regexMatch "^/(tmp|dev|models|model-store|run|proc|sys|etc|usr|var/run)(/|$)" $l2.mountPath -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "l2.mountPath" "value" $l2.mountPath "why" "the Pods need that directory for something else" "fix" "choose one such as /mnt/kv-l2") -}}
 {{- end -}}
-{{- if not (include "tkc.quantity.valid" $l2.volume.size) -}}
-{{-   include "tkc.fault" (dict "faults" .faults "key" "l2.volume.size" "value" $l2.volume.size "why" "not a Kubernetes quantity" "fix" "write digits and a unit, for example 100Gi") -}}
+{{- if not (include "tkc.quantity.size" $l2.volume.size) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "l2.volume.size" "value" $l2.volume.size "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 100Gi") -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* Context: dict faults, key, claim (may be empty). */ -}}
+{{- define "tkc.validate.claimName" -}}
+{{- if and .claim (not (include "tkc.validate.subdomain" .claim)) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" "no claim can have this name" "fix" "choose one of: kubectl get pvc") -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* "true" for a name that most objects may have. Context: text. */ -}}
+{{- define "tkc.validate.subdomain" -}}
+{{- if and (le (len .) 253) (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" .) }}true{{ end -}}
 {{- end -}}
 
 {{- /* "true" for an absolute path of plain parts; such a path means the same to kubelet, engine and hooks. */ -}}

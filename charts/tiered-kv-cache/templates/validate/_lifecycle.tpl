@@ -150,7 +150,7 @@
             "fix" "make a Secret (kubectl create secret generic) and give its name here") -}}
 {{-   end -}}
 {{-   if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "apiKey.key")) -}}
-{{-     if not (regexMatch "^[-._a-zA-Z0-9]+$" $apiKey.key) -}}
+{{-     if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $apiKey.key) -}}
 {{-       include "tkc.fault" (dict "faults" .faults "key" "apiKey.key" "value" $apiKey.key "why" "no key of a Secret: only letters, digits, -, _ and ." "fix" (printf "choose one of: kubectl get secret %s -o jsonpath='{.data}'" $secret)) -}}
 {{-     end -}}
 {{-   end -}}

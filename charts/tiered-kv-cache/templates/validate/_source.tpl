@@ -15,6 +15,7 @@
 {{-   if not (index $source.claim "name") -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.claim.name" "value" "" "why" "the claim that holds the weights has no name" "fix" "name a claim of the release's namespace") .) -}}
 {{-   end -}}
+{{-   include "tkc.validate.claimName" (dict "faults" .faults "key" (printf "models.%s.source.claim.name" .model.name) "claim" (index $source.claim "name" | default "")) -}}
 {{-   $sub := index $source.claim "subPath" | default "" -}}
 {{-   if and $sub (not (include "tkc.validate.cleanPath" (printf "/%s" $sub))) -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.claim.subPath" "why" "not a relative path without ., .. and empty parts" "fix" "write it like models/my-model") .) -}}
@@ -98,7 +99,11 @@
 {{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $result) -}}
 {{- if hasKey $result "value" -}}
 {{-   $name := index $result.value "name" | default "" -}}
-{{-   if not (regexMatch "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$" $name) -}}
+{{-   $key := index $result.value "key" | default "key" -}}
+{{-   if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $key) -}}
+{{-     include "tkc.sourceFault" (merge (dict "path" (printf "%s.key" .path) "value" $key "why" "no key of a Secret: 1 to 253 letters, digits, -, _ and ." "fix" "name the key that kubectl describe secret shows") .) -}}
+{{-   end -}}
+{{-   if not (include "tkc.validate.subdomain" $name) -}}
 {{- /* Not shown: it may be the secret itself. */ -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" (printf "%s.name" .path) "value" (ternary "***" "" (not (empty $name))) "why" "not the name of a Secret" "fix" (printf "name a Secret of the release's namespace, for example %s; never the secret itself" .example)) .) -}}
 {{-   end -}}
@@ -128,6 +133,7 @@
 {{-   if not $claim -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "modelStore.claimName" "value" "" "why" $why "fix" "name a ReadWriteMany claim of the release's namespace, or set modelStore.type: emptyDir") -}}
 {{-   end -}}
+{{-   include "tkc.validate.claimName" (dict "faults" .faults "key" "modelStore.claimName" "claim" $claim) -}}
 {{- else if $claim -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "modelStore.claimName" "value" $claim "why" (printf "modelStore.type is %s, so that the claim would be ignored" $store.type) "fix" "set modelStore.type: existingClaim, or claimName: \"\"") -}}
 {{- end -}}
@@ -140,8 +146,8 @@
 {{- else if $path -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "modelStore.hostPath.path" "value" $path "why" (printf "modelStore.type is %s, so that the path would be ignored" $store.type) "fix" "set modelStore.type: hostPath, or hostPath.path: \"\"") -}}
 {{- end -}}
-{{- if not (include "tkc.quantity.valid" $store.size) -}}
-{{-   include "tkc.fault" (dict "faults" .faults "key" "modelStore.size" "value" $store.size "why" "not a Kubernetes quantity" "fix" "write digits and a unit, for example 100Gi") -}}
+{{- if not (include "tkc.quantity.size" $store.size) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "modelStore.size" "value" $store.size "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 100Gi") -}}
 {{- end -}}
 {{- include "tkc.validate.resources" (dict "faults" .faults "key" "modelStore.resources" "resources" $store.resources) -}}
 {{- end -}}

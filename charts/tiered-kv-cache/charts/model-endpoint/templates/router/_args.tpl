@@ -19,12 +19,12 @@
 {{- if eq $policy "cache_aware" }}
 # Share of a prompt that one engine must have had for the request to go there.
 - --cache-threshold
-- {{ $routing.prefix.threshold | toString | quote }}
+- {{ include "tkc.scalar" $routing.prefix.threshold | quote }}
 # Load goes before prefix as soon as the busiest engine has so many requests more than the idlest, and so many times its own.
 - --balance-abs-threshold
 - {{ int64 $routing.prefix.imbalanceRequests | quote }}
 - --balance-rel-threshold
-- {{ $routing.prefix.imbalanceRatio | toString | quote }}
+- {{ include "tkc.scalar" $routing.prefix.imbalanceRatio | quote }}
 # The tree of prefixes, in characters for each engine; both keep it below the container's memory limit.
 - --max-tree-size
 - "8388608"
