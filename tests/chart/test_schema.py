@@ -63,10 +63,8 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
     return tree
 
 
-# Maps whose keys are the user's, and Kubernetes' own structures.
-FREE = re.compile(
-    r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|affinity)$"
-)
+# Maps whose keys are the user's.
+FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$")
 
 
 CLOSED = [path for path in (".".join(map(str, place)) for place in _places(FULL)) if not FREE.search(path)]
@@ -94,6 +92,23 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "text for a number": (model(replicas="2"), ["replicas"]),
     "more Pods than a field of the API holds": (model(replicas=4294967296), ["replicas", "maximum"]),
+    "unknown field of an affinity": (
+        model(affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerm": []}}}),
+        ["affinity", "nodeSelectorTerm"],
+    ),
+    "unknown comparison of an affinity": (
+        model(
+            affinity={
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "in"}]}, "topologyKey": "zone"}
+                    ]
+                }
+            }
+        ),
+        ["operator", "NotIn"],
+    ),
+    "unknown kind of metric": (model(autoscaling={"hpa": {"metrics": [{"type": "Cpu"}]}}), ["metrics/0", "Resource"]),
     "half a Pod": (model(replicas=1.5), ["replicas"]),
     "negative hash seed": (model(cache={"hashSeed": -1}), ["hashSeed"]),
     "no router": (model(routing={"replicas": 0}), ["replicas"]),

@@ -144,9 +144,16 @@ def _free(node: Json) -> Json | None:
     return resolve(extra) if isinstance(extra, dict) else None
 
 
+KUBERNETES = ("affinity", "metrics")
+"""Keys of Kubernetes' own structures. The schema has their fields; what else holds for them only the API server says, so the
+trees take the hints."""
+
+
 def _places(node: Json, path: tuple[str, ...] = ()) -> Iterator[Place]:
     if path:
         yield Place(path, node)
+        if path[-1] in KUBERNETES:
+            return
     for name, child in node.get("properties", {}).items():
         yield from _places(resolve(child), (*path, name))
     if (free := _free(node)) is not None:
@@ -221,7 +228,7 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
             options.append(st.just({}))
         elif kind == "object":
             options.append(_object(node, name, depth))
-    wild = st.one_of(*options)
+    wild = st.sampled_from(HINTS[name]) if name in KUBERNETES else st.one_of(*options)
     hints = [each for each in HINTS.get(name, ()) if allows(node, each)]
     likely = st.sampled_from(hints) if hints else wild
     chosen = st.one_of(likely, likely, wild)

@@ -9,6 +9,7 @@ Usage: ``generate.py [--check]``. Exit code 0: written or up to date; 1: a fault
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from schema.kubernetes import definitions
 from schema.reference import reference
 
 REPO = Path(__file__).resolve().parents[2]
@@ -51,15 +53,18 @@ def _expand(node: Node, place: str, faults: list[str]) -> None:
     """Complete one node and all below it in place; add what is wrong to faults."""
     if "$ref" in node:
         return
+    if "x-kubernetes" in node:
+        # A structure of Kubernetes, handed on as given; null passes, since its own definition takes it.
+        name = node.pop("x-kubernetes")
+        node.clear()
+        node["$ref"] = f"#/definitions/{name}"
+        return
     if node.pop("$quantity", False):
         # Whole numbers are quantities, too; templates/_validate.tpl judges the text and tells the fix.
         node["type"] = ["string", "number"]
     for name, child in _children(node):
         _expand(child, f"{place}/{name}", faults)
     node.pop("x-default", None)
-    if node.pop("x-open", False):
-        # Kubernetes' own structures, handed on as given; the API server judges them.
-        node["additionalProperties"] = True
     if "type" not in node:
         faults.append(f"{place}: no type")
         return
@@ -108,7 +113,10 @@ def generate(source_text: str, values_text: str) -> str:
     faults: list[str] = []
     _compare(yaml.safe_load(source_text), yaml.safe_load(values_text), yaml.safe_load(source_text), "", faults)
     schema = yaml.safe_load(source_text)
+    structures = sorted(set(re.findall(r"x-kubernetes: *([\w.]+)", source_text)))
     _expand(schema, "", faults)
+    for structure in structures:
+        schema["definitions"].update(definitions(structure))
     if faults:
         raise SchemaError("\n".join(faults))
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

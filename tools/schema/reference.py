@@ -69,8 +69,8 @@ class _Reference:
         if _name(node) in SHAPES:
             return f"[{SHAPES[_name(node)]}](#{SHAPES[_name(node)].replace(' ', '-')})"
         node = self.resolve(node)
-        if node.get("$quantity"):
-            return "quantity"
+        if "x-kubernetes" in node or "$quantity" in node:
+            return f"Kubernetes {node['x-kubernetes'].rpartition('.')[2]}" if "x-kubernetes" in node else "quantity"
         if "enum" in node:
             return _listed([f"`{choice}`" if choice else '`""`' for choice in node["enum"]])
         kinds = node["type"] if isinstance(node["type"], list) else [node["type"]]
@@ -161,6 +161,8 @@ def _listed(words: list[str]) -> str:
 
 def _plural(kind: str) -> str:
     """The same of several; bounds stay behind."""
+    if kind.startswith("Kubernetes "):
+        return kind + "s"
     return re.sub(r"\b(string|number|integer|boolean|map)\b", r"\1s", kind).replace("quantity", "quantities")
 
 
