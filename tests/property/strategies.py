@@ -101,7 +101,9 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "affinity": (
         {},
         {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-            {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["a'\"{{"[:1]]}]}]}}},
+            {"matchExpressions": [{"key": "gpu", "operator": "In", "values": ["h100", "h200"]}]}]}}},
+        {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "podAffinityTerm": {"topologyKey": "zone", "labelSelector": {"matchLabels": {"a": "b"}}}}]}},
     ),
     "metrics": (
         [],
