@@ -88,11 +88,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     ),
     "no metrics": (hpa(), ["models.tiny.autoscaling.hpa.metrics: []", "nothing would be scaled", "autoscaling/v2"]),
     "metric of no type": (
-        hpa({"resource": {}}),
+        hpa({"type": "CPU"}),
         ["models.tiny.autoscaling.hpa.metrics", "none of Resource", "autoscaling/v2"],
     ),
     "metric without its block": (
-        hpa({"type": "ContainerResource", "resource": {}}),
+        hpa({"type": "ContainerResource"}),
         ["models.tiny.autoscaling.hpa.metrics", "the block containerResource is missing"],
     ),
     "rollout that cannot move": (
@@ -152,10 +152,6 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     "instance type against the selector": (
         model(instanceTypes=["a"], nodeSelector={"node.kubernetes.io/instance-type": "b"}),
         ['models.tiny.instanceTypes: ["a"]', "no node would do", "keep one of the two"],
-    ),
-    "affinity of an unknown kind": (
-        model(affinity={"podAffinty": {}}),
-        ['models.tiny.affinity: "podAffinty"', "spec.affinity"],
     ),
     "toleration with a value too many": (
         model(tolerations=[{"key": "a", "operator": "Exists", "value": "b"}]),

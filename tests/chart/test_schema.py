@@ -90,6 +90,7 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "platform of a later version": ({"platform": "hyperpod"}, ["platform"]),
     "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
+    "affinity of an unknown kind": (model(affinity={"podAffinty": {}}), ["models/tiny/affinity", "podAffinty"]),
     "text for a number": (model(replicas="2"), ["replicas"]),
     "more Pods than a field of the API holds": (model(replicas=4294967296), ["replicas", "maximum"]),
     "unknown field of an affinity": (

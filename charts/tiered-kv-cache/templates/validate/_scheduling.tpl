@@ -26,11 +26,6 @@
 {{- if and $spec.instanceTypes $type (not (has (toString $type) $spec.instanceTypes)) -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "instanceTypes" "why" (printf "nodeSelector asks for node.kubernetes.io/instance-type %v, so that no node would do" $type) "fix" "keep one of the two") .) -}}
 {{- end -}}
-{{- range $key, $_ := $spec.affinity -}}
-{{-   if not (has $key (list "nodeAffinity" "podAffinity" "podAntiAffinity")) -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "affinity" "value" $key "why" "an affinity has nodeAffinity, podAffinity and podAntiAffinity only" "fix" "write it as in a Pod's spec.affinity") $) -}}
-{{-   end -}}
-{{- end -}}
 {{- range $spec.tolerations -}}
 {{-   include "tkc.validate.toleration" (merge (dict "toleration" .) $) -}}
 {{- end -}}
