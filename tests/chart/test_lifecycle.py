@@ -87,10 +87,6 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         ['models.tiny.autoscaling.keda.query: "x"', "autoscaling.type is hpa", "set autoscaling.type: keda"],
     ),
     "no metrics": (hpa(), ["models.tiny.autoscaling.hpa.metrics: []", "nothing would be scaled", "autoscaling/v2"]),
-    "metric of no type": (
-        hpa({"type": "CPU"}),
-        ["models.tiny.autoscaling.hpa.metrics", "none of Resource", "autoscaling/v2"],
-    ),
     "metric without its block": (
         hpa({"type": "ContainerResource"}),
         ["models.tiny.autoscaling.hpa.metrics", "the block containerResource is missing"],

@@ -91,6 +91,10 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "affinity of an unknown kind": (model(affinity={"podAffinty": {}}), ["models/tiny/affinity", "podAffinty"]),
+    "metric of no type": (
+        model(autoscaling={"hpa": {"metrics": [{"type": "CPU"}]}}),
+        ["metrics/0/type", "ContainerResource"],
+    ),
     "text for a number": (model(replicas="2"), ["replicas"]),
     "more Pods than a field of the API holds": (model(replicas=4294967296), ["replicas", "maximum"]),
     "unknown field of an affinity": (

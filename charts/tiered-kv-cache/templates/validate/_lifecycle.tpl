@@ -115,9 +115,7 @@
 {{- range $index, $metric := $metrics -}}
 {{-   $type := index $metric "type" | default "" -}}
 {{-   $block := untitle (toString $type) -}}
-{{-   if not (has $type (list "Resource" "ContainerResource" "Pods" "Object" "External")) -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "autoscaling.hpa.metrics" "value" $metric "why" "its type is none of Resource, ContainerResource, Pods, Object and External" "fix" "write it as in autoscaling/v2, for example {type: External, external: {...}}") $) -}}
-{{-   else if not (kindIs "map" (index $metric $block)) -}}
+{{-   if not (kindIs "map" (index $metric $block)) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "autoscaling.hpa.metrics" "value" $metric "why" (printf "type is %s, and the block %s is missing" $type $block) "fix" "write it as in autoscaling/v2, for example {type: External, external: {...}}") $) -}}
 {{-   end -}}
 {{- end -}}
