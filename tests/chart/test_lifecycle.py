@@ -157,6 +157,14 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(tolerations=[{"effect": "NoSchedule"}]),
         ["models.tiny.tolerations", "operator must be Exists"],
     ),
+    "toleration of a key that no taint has": (
+        model(tolerations=[{"key": "a b"}]),
+        ["models.tiny.tolerations", "no taint can have this key"],
+    ),
+    "toleration of a value that no taint has": (
+        model(tolerations=[{"key": "a", "value": "b!"}]),
+        ["models.tiny.tolerations", "no taint can have this value"],
+    ),
     "toleration seconds for nothing": (
         model(tolerations=[{"key": "a", "tolerationSeconds": 5}]),
         ["models.tiny.tolerations", "needs effect NoExecute"],

@@ -56,6 +56,9 @@ FAULTS: dict[str, tuple[Json, list[str]]] = {
         {"imagePullSecrets": [{"name": "Reg Cred"}]},
         ['imagePullSecrets[0].name: "Reg Cred"', "kubectl get secret"],
     ),
+    "pull secret of null": ({"imagePullSecrets": [{"name": None}]}, ['imagePullSecrets[0].name: ""']),
+    "range of null": (_peers({"ipBlock": {"cidr": None}}), ['ipBlock.cidr: ""']),
+    "comparison of null": (_expression(operator=None), ['matchExpressions[0].operator: ""', "use In, NotIn"]),
     "pull secret twice": (
         {"imagePullSecrets": [{"name": "a"}, {"name": "a"}]},
         ['imagePullSecrets[1].name: "a"', "twice"],

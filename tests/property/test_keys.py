@@ -47,10 +47,20 @@ def edges(node: Json) -> Iterator[Any]:
         yield from (True, False)
     if "array" in kinds:
         yield []
+        yield from ([item] for item in edges(strategies.resolve(node["items"])) if item is not None)
     if "object" in kinds:
-        yield {}
+        yield from _objects(node)
     if "null" in kinds:
         yield None
+
+
+def _objects(node: Json) -> Iterator[Json]:
+    """Objects with one property at an edge, beside those that must be there."""
+    properties = {name: strategies.resolve(child) for name, child in node.get("properties", {}).items()}
+    needed: Json = {name: strategies.HINTS.get(name, ("In",))[0] for name in node.get("required", ())}
+    yield needed
+    for name, child in properties.items():
+        yield from ({**needed, name: value} for value in edges(child))
 
 
 def _cases(place: strategies.Place) -> Iterator[Json]:
@@ -59,7 +69,8 @@ def _cases(place: strategies.Place) -> Iterator[Json]:
     path: list[str] = []
     for part in place.path:
         path.append(part if part != "*" else strategies.FREE_KEYS.get(path[-1], ("a",))[0])
-    for value in edges(place.node):
+    # What lies below a group is a place of its own.
+    for value in ({}, None) if "properties" in place.node else edges(place.node):
         if strategies.allows(place.node, value):
             tree = copy.deepcopy(base)
             strategies.put(tree, tuple(path), value)

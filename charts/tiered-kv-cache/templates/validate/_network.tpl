@@ -6,12 +6,14 @@
 {{- $names := list -}}
 {{- range $index, $secret := .root.tkc.values.imagePullSecrets -}}
 {{-   $key := printf "imagePullSecrets[%d].name" $index -}}
-{{-   if not (regexMatch "^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$" $secret.name) -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $secret.name "why" "no Secret can have this name" "fix" "choose one of: kubectl get secret --field-selector type=kubernetes.io/dockerconfigjson") -}}
-{{-   else if has $secret.name $names -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $secret.name "why" "the same Secret stands there twice" "fix" "take one out") -}}
+{{- /* Inside lists null deletes nothing; it is as good as empty. */ -}}
+{{-   $name := index $secret "name" | default "" -}}
+{{-   if not (include "tkc.validate.subdomain" $name) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $name "why" "no Secret can have this name" "fix" "choose one of: kubectl get secret --field-selector type=kubernetes.io/dockerconfigjson") -}}
+{{-   else if has $name $names -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $name "why" "the same Secret stands there twice" "fix" "take one out") -}}
 {{-   end -}}
-{{-   $names = append $names $secret.name -}}
+{{-   $names = append $names $name -}}
 {{- end -}}
 {{- end -}}
 
@@ -32,8 +34,9 @@
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .peer "why" "the peer is empty, so that it names nobody" "fix" "give it podSelector, namespaceSelector or ipBlock; namespaceSelector: {} is all namespaces") -}}
 {{- end -}}
 {{- with $block -}}
-{{-   if not (include "tkc.validate.cidr" (index . "cidr")) -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.ipBlock.cidr" $.key) "value" (index . "cidr") "why" "not a range of addresses whose bits behind the prefix are zero" "fix" "write it like 10.0.0.0/8 or fd00::/8") -}}
+{{-   $cidr := index . "cidr" | default "" -}}
+{{-   if not (include "tkc.validate.cidr" $cidr) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.ipBlock.cidr" $.key) "value" $cidr "why" "not a range of addresses whose bits behind the prefix are zero" "fix" "write it like 10.0.0.0/8 or fd00::/8") -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
@@ -62,10 +65,13 @@
 {{- range $index, $condition := index .selector "matchExpressions" | default list -}}
 {{-   $key := printf "%s.matchExpressions[%d]" $.key $index -}}
 {{-   $texts := index $condition "values" | default list -}}
-{{-   include "tkc.validate.label" (dict "faults" $.faults "key" $key "name" $condition.key "texts" $texts) -}}
-{{-   $compares := hasSuffix "In" $condition.operator -}}
-{{-   if ne $compares (not (empty $texts)) -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.values" $key) "value" $texts "why" (printf "operator %s %s" $condition.operator (ternary "compares with values, and there are none" "takes no values" $compares))
+{{-   include "tkc.validate.label" (dict "faults" $.faults "key" $key "name" (index $condition "key" | default "") "texts" $texts) -}}
+{{-   $operator := index $condition "operator" | default "" -}}
+{{-   $compares := hasSuffix "In" $operator -}}
+{{-   if not $operator -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.operator" $key) "value" "" "why" "a condition needs one" "fix" "use In, NotIn, Exists or DoesNotExist") -}}
+{{-   else if ne $compares (not (empty $texts)) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.values" $key) "value" $texts "why" (printf "operator %s %s" $operator (ternary "compares with values, and there are none" "takes no values" $compares))
             "fix" (ternary "give values, or use Exists or DoesNotExist" "take them out, or use In or NotIn" $compares)) -}}
 {{-   end -}}
 {{- end -}}

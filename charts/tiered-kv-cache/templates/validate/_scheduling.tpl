@@ -74,6 +74,10 @@
 {{-   $why = "without a key the operator must be Exists" -}}
 {{- else if and (hasKey .toleration "tolerationSeconds") (ne (index .toleration "effect" | default "") "NoExecute") -}}
 {{-   $why = "tolerationSeconds needs effect NoExecute" -}}
+{{- else if and (index .toleration "key") (not (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" .toleration.key)) -}}
+{{-   $why = "no taint can have this key" -}}
+{{- else if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" (index .toleration "value" | default "")) -}}
+{{-   $why = "no taint can have this value" -}}
 {{- end -}}
 {{- with $why -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "tolerations" "value" $.toleration "why" . "fix" "write it as kubectl taint shows the taint") $) -}}
