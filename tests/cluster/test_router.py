@@ -47,3 +47,11 @@ def test_strangers_reach_no_engine(release: Helm, api: Api, port: int) -> None:
         api.pod_text(pod, port, path)  # answers from inside the Pod; raises when it does not
         with pytest.raises(httpx.HTTPStatusError, match="error trying to reach service"):
             api.proxy(pod, port, path)
+
+
+def test_log_probabilities_do_not_end_an_engine(release: Helm, api: Api) -> None:
+    """vLLM compiles code for the first request that asks for them, and the image has no compiler."""
+    body = {"model": MODEL, "prompt": "one two three", "max_tokens": 2, "temperature": 0, "logprobs": 5}
+    for _ in range(2):
+        answer = api.post(release.namespace, f"{release.release}-{MODEL}", "/v1/completions", body)
+        assert len(answer["choices"][0]["logprobs"]["token_logprobs"]) == 2

@@ -66,7 +66,7 @@ def test_the_breaker_is_off_for_that_reason(stack: Callable[..., Stack]) -> None
     wait_for("the breaker closes", lambda: running.post("/v1/completions", BODY).status_code == 200, 5)
 
 
-@pytest.mark.parametrize("strategy", ["roundrobin", "prefixaware", "kvaware"])
+@pytest.mark.parametrize("strategy", ["roundrobin", "kvaware"])
 def test_an_engine_that_died_is_passed_by(stack: Callable[..., Stack], strategy: str) -> None:
     """Its Pod still counts as Ready. Tried again, a request finds the other engine."""
     running = stack(strategy, of_model=SAME_SIZES)
@@ -84,6 +84,13 @@ def test_a_session_waits_until_its_engine_is_known_to_be_dead(stack: Callable[..
     owner.stop()
     assert running.post("/v1/completions", BODY, headers).status_code == 500
     wait_for("health checks", lambda: running.post("/v1/completions", BODY, headers).status_code == 200, 30)
+
+
+def test_a_prefix_waits_until_its_engine_is_known_to_be_dead(stack: Callable[..., Stack]) -> None:
+    """The same bound: each try of a request goes where its prefix is."""
+    running = stack("prefixaware", retries={"attempts": 2, "initialBackoffMs": 10})
+    running.complete(BODY["prompt"]).stop()
+    wait_for("health checks", lambda: running.post("/v1/completions", BODY).status_code == 200, 30)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

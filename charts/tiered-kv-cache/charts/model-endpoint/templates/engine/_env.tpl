@@ -71,6 +71,10 @@
   value: {{ int64 .spec.engine.cpu.kvCacheSpaceGiB | quote }}
 - name: VLLM_CPU_OMP_THREADS_BIND
   value: {{ include "tkc.scalar" .spec.engine.cpu.ompThreadsBind | quote }}
+# vLLM compiles its count of log probabilities at the first request that asks for them, --enforce-eager or not; without a
+# C++ compiler in the image that ends the engine.
+- name: TORCH_COMPILE_DISABLE
+  value: "1"
 {{-   if and (eq (include "tkc.scalar" .spec.engine.cpu.ompThreadsBind) "nobind") (not (hasKey .spec.engine.env "OMP_NUM_THREADS")) }}
 # Else one thread per core of the node, however many the container may use.
 - name: OMP_NUM_THREADS
@@ -95,6 +99,7 @@
       "PYTHONHASHSEED" "use cache.hashSeed"
       "VLLM_CPU_KVCACHE_SPACE" "use engine.cpu.kvCacheSpaceGiB"
       "VLLM_CPU_OMP_THREADS_BIND" "use engine.cpu.ompThreadsBind"
+      "TORCH_COMPILE_DISABLE" "it is set on cpu, where nothing could compile"
       "VLLM_API_KEY" "use apiKey: a value here is readable by everyone who may read Pods"
       "CUDA_VISIBLE_DEVICES" "the GPUs are those of resources.engine.limits"
       "NVIDIA_VISIBLE_DEVICES" "the GPUs are those of resources.engine.limits"
