@@ -88,7 +88,8 @@ def _arguments(question: Question, answer: Answer) -> str | None:
 
 
 _POWER = re.compile(r"(?<![0-9a-zA-Z])[0-9.]+[eE][+-]?[0-9]+(?![0-9a-zA-Z])")
-_HASH = re.compile(r"\b([0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64})\b")
+# Digests as the chart prints them, in names, annotations and images; one in a thousand looks like a power.
+_HASH = re.compile(r"\b([0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64})\b")
 
 
 def _powers(question: Question, answer: Answer) -> str | None:

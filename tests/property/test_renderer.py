@@ -56,6 +56,7 @@ def test_checks_can_fail(renderer: Renderer) -> None:
     assert "the API server: x" in str(_answer(renderer, faults=["x"]))
     assert "two objects" in str(_answer(renderer, objects=[*good.objects, good.objects[0]]))
     assert "printed as powers" in str(_answer(renderer, manifests="replicas: 1e+06"))
+    assert _answer(renderer, manifests="name: demo-gateway-7507e124") is None
     assert "printed <no value>" in str(_answer(renderer, manifests="a: <no value>"))
     pod = {"kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [{"args": ['{"a": }']}]}}
     assert "not JSON" in str(_answer(renderer, objects=[pod]))
