@@ -17,7 +17,7 @@ from pathlib import Path
 
 import httpx
 
-TIMEOUT_S = 120.0
+TIMEOUT_S = 300
 PROMPTS = [f"{letter} " * 40 + "and then" for letter in "abcdefgh"]
 
 
