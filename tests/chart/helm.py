@@ -148,3 +148,10 @@ class Helm:
         except Refused as error:
             return str(error)
         raise AssertionError(f"accepted:\n{manifests.text[:500]}")
+
+    def assert_refused(self, values: Json, wanted: list[str]) -> None:
+        """These values are refused with exactly one of the chart's faults: the wanted texts, the reason and the fix."""
+        message = self.refusal(values)
+        assert message.count("why: ") == 1, message
+        for text in [*wanted, "   fix: "]:
+            assert text in message, message
