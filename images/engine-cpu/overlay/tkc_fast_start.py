@@ -1,44 +1,113 @@
-"""vLLM plugin, off unless TKC_ENGINE_FORK=1: start the engine's processes by fork.
+"""vLLM plugin, off unless TKC_ENGINE_FORK=1: start the engine's processes by fork, from one that has imported vLLM.
 
-vLLM on CPU spawns its engine core and its worker, and each imports all of vLLM again: 8 to 12 CPU seconds a process,
+vLLM on CPU spawns its engine core and its worker, and each imports all of vLLM again: 6 to 12 CPU seconds a process,
 three processes an engine. On a test machine with two cores and two engines that is most of the time until Ready.
-Forked processes have it all in memory already (15 s instead of 32 s for one engine, and 0.5 GB less).
 
-Meant for tests: upstream chose spawn on purpose, because a fork copies only the calling thread.
+A fork copies only the calling thread, and locks that other threads hold stay locked for ever in the copy: a worker
+forked from the engine core, which has a dozen threads by then, hung one time in some hundred starts. So there is a
+process that never has a second thread: forked here, as soon as vLLM has been imported, before it reads its arguments.
+It is multiprocessing's fork server, and forks the engine core and the worker. Where this process already has threads
+(OPENBLAS_NUM_THREADS=1 is needed for one), nothing is changed and vLLM spawns.
 """
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing.context
 import os
 import sys
+import threading
+from multiprocessing import forkserver, util
 from typing import Any
+
+IMPORTED = ["vllm.v1.engine.core", "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.llama"]
 
 
 def register() -> None:
     """Called by vLLM in each of its processes, before it reads its arguments."""
-    if os.environ.get("TKC_ENGINE_FORK") != "1":
+    if os.environ.get("TKC_ENGINE_FORK") != "1" or "spawn" not in multiprocessing.context._concrete_contexts:
         return
+    if isinstance(multiprocessing.context._concrete_contexts["spawn"], ForkServer):
+        return
+    threads = os.listdir("/proc/self/task")
+    if len(threads) > 1:
+        print(f"TKC_ENGINE_FORK: {len(threads)} threads already run here, so processes are spawned", file=sys.stderr)
+        return
+    _hide_llvmlite()
+    # vLLM sets "spawn" on every CPU, whatever the environment said; what that means is decided here.
+    multiprocessing.context._concrete_contexts["spawn"] = ForkServer()
+    _start()
+
+
+class Process(multiprocessing.context.ForkServerProcess):
+    """A process of the fork server with the environment of the process that starts it, as a spawned one has."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_environment": dict(os.environ)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        environment = state.pop("_environment")
+        for name in os.environ.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
+        self.__dict__.update(state)
+
+
+class ForkServer(multiprocessing.context.ForkServerContext):
+    """Takes the place of multiprocessing's "spawn"."""
+
+    Process = Process
+
+
+def _start() -> None:
+    """Start multiprocessing's fork server as a fork of this process, where it would run another Python."""
+    run = util.spawnv_passfds
+    util.spawnv_passfds = _fork
+    try:
+        forkserver.set_forkserver_preload(IMPORTED)
+        forkserver.ensure_running()
+    finally:
+        util.spawnv_passfds = run
+
+
+def _fork(path: bytes, arguments: list[str], kept: list[int]) -> int:
+    if "forkserver" not in arguments[-1]:  # the resource tracker: small, and a Python of its own
+        return _run(path, arguments, kept)
+    child = os.fork()
+    if child:
+        return child
+    try:
+        # As after an exec: no file but those meant for it, and a lock that nobody holds.
+        for number in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, *kept}:
+            with contextlib.suppress(OSError):
+                os.close(number)
+        forkserver._forkserver._lock = threading.Lock()
+        # What is forked here asks this server too, where it would start one of its own.
+        forkserver._forkserver.ensure_running = lambda: None
+        util.spawnv_passfds = _run
+        exec(arguments[-1], {})
+    except SystemExit:
+        os._exit(0)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    os._exit(1)
+
+
+_run = util.spawnv_passfds
+
+
+def _hide_llvmlite() -> None:
+    """vLLM's CPU worker looks at vars() of every object in every loaded module, and one of llvmlite's answers with
+    something that is not a dict. A spawned worker has not loaded llvmlite yet, a forked one has."""
     from vllm.platforms.cpu import CpuPlatform
 
-    if getattr(CpuPlatform, "_tkc_fast_start", False):
-        return
-    CpuPlatform._tkc_fast_start = True
-    check = CpuPlatform.check_and_update_config.__func__
     overrides = CpuPlatform.register_triton_kernel_overrides.__func__
 
-    def check_and_update_config(cls: Any, config: Any) -> None:
-        check(cls, config)
-        # vLLM sets "spawn" here on every CPU, whatever the environment said.
-        os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "fork"
-
     def register_triton_kernel_overrides(cls: Any) -> None:
-        # It looks at vars() of every object in every loaded module; one of llvmlite's answers with something that is
-        # not a dict. A spawned worker has not loaded llvmlite yet, a forked one has.
         hidden = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "llvmlite"}
         try:
             overrides(cls)
         finally:
             sys.modules.update(hidden)
 
-    CpuPlatform.check_and_update_config = classmethod(check_and_update_config)
     CpuPlatform.register_triton_kernel_overrides = classmethod(register_triton_kernel_overrides)
