@@ -14,10 +14,12 @@ Json = dict[str, Any]
 CORE = {
     "serviceaccounts": "ServiceAccount",
     "persistentvolumeclaims": "PersistentVolumeClaim",
+    "persistentvolumes": "PersistentVolume",
     "pods": "Pod",
     "secrets": "Secret",
     "services": "Service",
 }
+CLUSTER_SCOPED = {"persistentvolumes"}
 GROUPS = {
     "apps/v1": {"deployments": "Deployment"},
     "autoscaling/v2": {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
@@ -31,7 +33,13 @@ KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
 
 def _resources(version: str, kinds: dict[str, str]) -> Json:
     listed = [
-        {"name": name, "singularName": "", "namespaced": True, "kind": kind, "verbs": ["get", "list"]}
+        {
+            "name": name,
+            "singularName": "",
+            "namespaced": name not in CLUSTER_SCOPED,
+            "kind": kind,
+            "verbs": ["get", "list"],
+        }
         for name, kind in kinds.items()
     ]
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": listed}
@@ -54,7 +62,7 @@ def _discovery(served: dict[str, dict[str, str]]) -> dict[str, Json]:
 
 @contextmanager
 def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = None) -> Iterator[str]:
-    """Serve objects by `<resource>/<namespace>/<name>`; yields the server's URL.
+    """Serve objects by `<resource>/<namespace>/<name>` (an empty namespace for cluster-scoped ones); yields the server's URL.
 
     Args:
         more: further groups, such as `KEDA`.
@@ -63,7 +71,8 @@ def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = Non
     for place, content in objects.items():
         resource, namespace, name = place.split("/")
         metadata = {"name": name, "namespace": namespace}
-        answers[f"/api/v1/namespaces/{namespace}/{resource}/{name}"] = {
+        folder = f"namespaces/{namespace}/{resource}" if namespace else resource
+        answers[f"/api/v1/{folder}/{name}"] = {
             "apiVersion": "v1",
             "kind": CORE[resource],
             "metadata": metadata,

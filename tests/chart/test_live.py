@@ -6,6 +6,7 @@ import pytest
 
 from chart.apiserver import Json, serve
 from chart.helm import Helm
+from chart.test_source import hub, s3
 
 ACCOUNT: Json = {"serviceaccounts/tiered-kv-cache/default": {}}
 KV: Json = {"persistentvolumeclaims/tiered-kv-cache/kv": {"spec": {"accessModes": ["ReadWriteMany"]}}}
@@ -63,3 +64,32 @@ def test_the_claim_of_an_earlier_release_must_be_gone(helm: Helm) -> None:
         message = helm.refusal(values, extra=_options(url))
     assert "claim demo-l2 of an earlier release is still being deleted" in message
     assert "kubectl wait --for=delete pvc/demo-l2 -n tiered-kv-cache" in message
+
+
+OWNED: Json = {
+    "labels": {"app.kubernetes.io/managed-by": "Helm"},
+    "annotations": {"meta.helm.sh/release-name": "demo", "meta.helm.sh/release-namespace": "tiered-kv-cache"},
+}
+ON_NODES: Json = {"type": "hostPath", "hostPath": {"path": "/shared"}}
+
+
+@pytest.mark.parametrize(
+    ("key", "claim", "values"),
+    [
+        ("l2.volume.type", "demo-l2", {"l2": {"volume": {**ON_NODES, "claimName": ""}}}),
+        ("modelStore.type", "demo-model-store", {"modelStore": ON_NODES, **hub()}),
+        ("models.tiny.source.s3.bucket", "demo-tiny-bucket", s3(mode="mountpoint")),
+    ],
+)
+@pytest.mark.parametrize("phase", ["Released", "Bound", "Available"])
+def test_volume_whose_claim_is_gone_is_refused(helm: Helm, key: str, claim: str, values: Json, phase: str) -> None:
+    name = f"tiered-kv-cache.{claim}"
+    volume = {f"persistentvolumes//{name}": {"metadata": {"name": name, **OWNED}, "status": {"phase": phase}}}
+    with serve({**ACCOUNT, **KV, **MODELS, **volume}) as url:
+        if phase != "Released":
+            assert name in helm.template(values, extra=_options(url)).text
+            return
+        message = helm.refusal(values, extra=_options(url))
+    assert f'{key}: "' in message
+    assert f"volume {name} is left of an earlier release" in message
+    assert f"kubectl delete pv {name}" in message

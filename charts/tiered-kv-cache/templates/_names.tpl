@@ -28,9 +28,3 @@
 {{- $volume := .tkc.values.l2.volume -}}
 {{- if eq $volume.type "existingClaim" }}{{ $volume.claimName }}{{ else }}{{ include "tkc.name" (dict "root" . "part" "l2") }}{{ end -}}
 {{- end -}}
-
-{{- /* The static volume is cluster-scoped. Its name holds namespace and release, joined by a dot that no namespace can
-       contain, so that two releases never build the same name. Context: root. */ -}}
-{{- define "tkc.l2.volumeName" -}}
-{{- printf "%s.%s" .Release.Namespace (include "tkc.l2.claimName" .) -}}
-{{- end -}}

@@ -11,11 +11,6 @@
 {{- printf "%s-bucket" (include "tkc.model.name" .) -}}
 {{- end -}}
 
-{{- /* Static volumes are cluster-scoped: the namespace and a dot, which no namespace has in its name. Context: dict root, claim. */ -}}
-{{- define "tkc.staticVolumeName" -}}
-{{- printf "%s.%s" .root.Release.Namespace .claim -}}
-{{- end -}}
-
 {{- /* "true" if a model is downloaded to the store. Context: root. */ -}}
 {{- define "tkc.modelStore.used" -}}
 {{- $used := "" -}}

@@ -16,6 +16,7 @@
 {{-       include "tkc.fault" (dict "faults" $.faults "key" "l2.volume.type" "value" "hostPath" "why" (printf "claim %s of an earlier release is still being deleted, and would take the new Pods' volume with it" $claim)
               "fix" (printf "wait for it, then run this again: kubectl wait --for=delete pvc/%s -n %s --timeout=180s" $claim $root.Release.Namespace)) -}}
 {{-     end -}}
+{{-     include "tkc.validate.staticVolume" (dict "root" $root "faults" $.faults "key" "l2.volume.type" "value" "hostPath" "claim" $claim) -}}
 {{-   end -}}
 {{-   range $root.tkc.models -}}
 {{-     $result := dict -}}
@@ -41,5 +42,17 @@
 {{- else if and .mode (not (has .mode (dig "spec" "accessModes" list $found))) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "the claim's access modes are %s; Pods on several nodes write to it" (dig "spec" "accessModes" list $found | join ", "))
           "fix" (printf "use a claim with access mode %s" .mode)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A volume whose claim went without it: its namespace was deleted, say. Kubernetes binds it to no other claim, and Pods
+       would wait for ever. Context: dict root, faults, key, value, claim. */ -}}
+{{- define "tkc.validate.staticVolume" -}}
+{{- $name := include "tkc.staticVolume.name" . -}}
+{{- $found := lookup "v1" "PersistentVolume" "" $name -}}
+{{- if eq (dig "status" "phase" "" ($found | default dict)) "Released" -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .value
+          "why" (printf "volume %s is left of an earlier release whose claim is gone; Kubernetes binds it to no new claim" $name)
+          "fix" (printf "remove it, the data stay where they are, then run this again: kubectl delete pv %s" $name)) -}}
 {{- end -}}
 {{- end -}}

@@ -168,12 +168,17 @@
 {{-     with dig "source" "s3" "credentialsSecret" "name" "" .spec -}}
 {{-       include "tkc.validate.secret" (dict "root" $.root "faults" $.faults "key" (printf "%s.s3.credentialsSecret" $key) "name" . "keys" (list "AWS_ACCESS_KEY_ID" "AWS_SECRET_ACCESS_KEY")) -}}
 {{-     end -}}
+{{-   else if include "model-endpoint.engine.mountpoint" . -}}
+{{-     include "tkc.validate.staticVolume" (dict "root" $.root "faults" $.faults "key" (printf "%s.s3.bucket" $key) "value" .spec.source.s3.bucket "claim" (include "tkc.model.bucketClaim" .)) -}}
 {{-   end -}}
 {{- end -}}
-{{- if and $fetched (eq (dig "modelStore" "type" "" $values) "existingClaim") -}}
+{{- $type := dig "modelStore" "type" "" $values -}}
+{{- if and $fetched (eq $type "existingClaim") -}}
 {{-   with dig "modelStore" "claimName" "" $values -}}
 {{-     include "tkc.validate.claim" (dict "root" $.root "faults" $.faults "key" "modelStore.claimName" "claim" . "mode" "ReadWriteMany") -}}
 {{-   end -}}
+{{- else if and $fetched (eq $type "hostPath") -}}
+{{-   include "tkc.validate.staticVolume" (dict "root" $.root "faults" $.faults "key" "modelStore.type" "value" $type "claim" (include "tkc.modelStore.claimName" $.root)) -}}
 {{- end -}}
 {{- end -}}
 
