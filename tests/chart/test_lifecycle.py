@@ -456,12 +456,12 @@ def test_the_startup_budget_is_kept(helm: Helm, budget: int, completion: bool) -
 
 @pytest.mark.parametrize(
     ("layer", "more"),
-    [(model(), 0), (model(source=DOWNLOADED), 3600), (model(terminationGracePeriodSeconds=600), 540)],
+    [(model(), 0), (model(source=DOWNLOADED), 3600), (model(terminationGracePeriodSeconds=600), 300)],
     ids=["claim", "download", "long answers"],
 )
 def test_a_rollout_waits_longer_than_a_start(helm: Helm, layer: Json, more: int) -> None:
     for found in helm.template(layer).of("Deployment"):
-        assert found["spec"]["progressDeadlineSeconds"] == 900 + 60 + 600 + more
+        assert found["spec"]["progressDeadlineSeconds"] == 900 + 300 + 600 + more
 
 
 # The startup probe itself

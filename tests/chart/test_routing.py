@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -236,11 +237,23 @@ def test_gateway(helm: Helm) -> None:
     manifests = helm.template({"gateway": {"enabled": True, "replicas": 2, "service": {"port": 8080}}})
     assert manifests.get("Deployment", "demo-gateway")["spec"]["replicas"] == 2
     assert manifests.get("Service", "demo-gateway")["spec"]["ports"][0]["port"] == 8080
+    assert manifests.get("PodDisruptionBudget", "demo-gateway")["spec"]["maxUnavailable"] == 1
     spec = manifests.pod("gateway")["spec"]
     assert spec["automountServiceAccountToken"] is False
     (config,) = [each["configMap"]["name"] for each in spec["volumes"] if "configMap" in each]
     assert manifests.get("ConfigMap", config)["data"]
     assert "gateway" not in helm.template({"gateway": {"enabled": True}, "models": {"tiny": None}}).text
+
+
+def test_gateway_lets_the_longest_answer_end(helm: Helm) -> None:
+    patient = model(terminationGracePeriodSeconds=900)
+    manifests = helm.template({"gateway": {"enabled": True}}, patient)
+    spec = manifests.pod("gateway")["spec"]
+    assert spec["terminationGracePeriodSeconds"] == 900
+    (config,) = [each["configMap"]["name"] for each in spec["volumes"] if "configMap" in each]
+    # 5 s of preStop and 5 s to exit.
+    assert json.loads(manifests.get("ConfigMap", config)["data"]["config.json"])["graceSeconds"] == 890
+    assert not [found for found in manifests.of("PodDisruptionBudget") if "gateway" in found["metadata"]["name"]]
 
 
 @pytest.mark.parametrize("exclusive", [False, True])

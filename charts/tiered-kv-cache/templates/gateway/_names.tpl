@@ -23,5 +23,12 @@
 {{-   $timeout = max $timeout (int64 .spec.routing.requestTimeoutSeconds) -}}
 {{- end -}}
 {{- toJson (dict "models" $models "timeoutSeconds" $timeout "port" 8000 "metricsPort" 29000
-      "maxBodyBytes" (mul (int64 .tkc.values.gateway.maxBodyMiB) 1048576) "graceSeconds" 50) -}}
+      "maxBodyBytes" (mul (int64 .tkc.values.gateway.maxBodyMiB) 1048576) "graceSeconds" (sub (include "tkc.gateway.graceSeconds" . | int64) 10)) -}}
+{{- end -}}
+
+{{- /* Seconds between deletion and kill: those of the model with the longest answers. Context: root. */ -}}
+{{- define "tkc.gateway.graceSeconds" -}}
+{{- $seconds := 60 -}}
+{{- range .tkc.models -}}{{- $seconds = max $seconds (int64 .spec.terminationGracePeriodSeconds) -}}{{- end -}}
+{{- $seconds -}}
 {{- end -}}

@@ -1,22 +1,8 @@
-{{- /* How many Pods of a component a drain of nodes may take away at once. Context: dict model (context), component
-       (engine or router), maxUnavailable. */ -}}
+{{- /* Budgets of a model. Context: dict model (context), component (engine or router), maxUnavailable. */ -}}
+
 {{- define "model-endpoint.pdb" -}}
-{{- $root := .model.root -}}
-{{- $labels := dict "root" $root "component" .component "model" .model.name -}}
-apiVersion: policy/v1
-kind: PodDisruptionBudget
-metadata:
-  name: {{ printf "%s-%s" (include "tkc.model.name" .model) .component }}
-  namespace: {{ $root.Release.Namespace }}
-  labels:
-    {{- include "tkc.labels" $labels | nindent 4 }}
-spec:
-  maxUnavailable: {{ int64 .maxUnavailable }}
-  # A Pod that does not serve anyway must not hold up a drain.
-  unhealthyPodEvictionPolicy: AlwaysAllow
-  selector:
-    matchLabels:
-      {{- include "tkc.labels.selector" $labels | nindent 6 }}
+{{- $name := printf "%s-%s" (include "tkc.model.name" .model) .component -}}
+{{- include "tkc.pdb" (dict "root" .model.root "name" $name "labels" (dict "root" .model.root "component" .component "model" .model.name) "maxUnavailable" .maxUnavailable) -}}
 {{- end -}}
 
 {{- /* Most engine Pods that a model can have. Context: model context. */ -}}
