@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 from multiprocessing import forkserver, util
+from pathlib import Path
 from typing import Any
 
 IMPORTED = ["vllm.v1.engine.core", "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.llama"]
@@ -29,7 +30,7 @@ def register() -> None:
         return
     if isinstance(multiprocessing.context._concrete_contexts["spawn"], ForkServer):
         return
-    threads = os.listdir("/proc/self/task")
+    threads = list(Path("/proc/self/task").iterdir())
     if len(threads) > 1:
         print(f"TKC_ENGINE_FORK: {len(threads)} threads already run here, so processes are spawned", file=sys.stderr)
         return
@@ -78,7 +79,7 @@ def _fork(path: bytes, arguments: list[str], kept: list[int]) -> int:
         return child
     try:
         # As after an exec: no file but those meant for it, and a lock that nobody holds.
-        for number in {int(name) for name in os.listdir("/proc/self/fd")} - {0, 1, 2, *kept}:
+        for number in {int(file.name) for file in Path("/proc/self/fd").iterdir()} - {0, 1, 2, *kept}:
             with contextlib.suppress(OSError):
                 os.close(number)
         forkserver._forkserver._lock = threading.Lock()
