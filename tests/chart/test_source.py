@@ -45,10 +45,10 @@ def volume(manifests: Manifests, name: str) -> Json:
 @pytest.mark.parametrize(
     ("layer", "expected"),
     [
-        ({}, ["l2-root"]),
-        (hub(), ["fetch", "l2-root"]),
-        (s3(), ["fetch", "l2-root"]),
-        (MOUNTED, ["l2-root"]),
+        ({}, ["copy-code", "l2-root"]),
+        (hub(), ["fetch", "copy-code", "l2-root"]),
+        (s3(), ["fetch", "copy-code", "l2-root"]),
+        (MOUNTED, ["copy-code", "l2-root"]),
         (IMAGE, ["copy-code", "l2-root"]),
         (NO_L2, ["check-model"]),
         (NO_LMCACHE, []),
@@ -243,7 +243,7 @@ def test_l2_root_links_what_lmcache_reads(helm: Helm) -> None:
     manifests = helm.template()
     root, lmcache = manifests.container("l2-root"), manifests.container("lmcache")
     adapter = json.loads(flag(lmcache["args"], "--l2-adapter"))
-    assert flag(root["args"], "--link") == adapter["base_path"] == "/run/tkc/l2"
+    assert flag(root["args"], "--link") == adapter["adapter_params"]["base_path"] == "/run/tkc/l2"
     assert flag(root["args"], "--parent") == "/mnt/kv-l2/v1/retail/tiny"
     assert mounts(root)["/run/tkc"] == {"name": "run", "mountPath": "/run/tkc"}
     assert mounts(lmcache)["/run/tkc"] == {"name": "run", "mountPath": "/run/tkc", "readOnly": True}

@@ -3,7 +3,7 @@
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
                   nulls (whether the own values may have deleted a default),
-                  servedName, path, l0, l1, l2, lmcache (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, configHash, l2Parent
+                  servedName, path, l0, l1, l2, lmcache, guarded (booleans), pair, mode, ranks, gpus, gpuResource, l1Bytes, l2Config, configHash, l2Parent
        Every template file begins with this; whichever Helm renders first does the work and reports the faults.
        Context: root. */ -}}
 {{- define "tkc.prepare" -}}
@@ -68,6 +68,7 @@
 {{- $_ := set . "l2" (and $cache.l2.enabled .root.tkc.values.l2.enabled) -}}
 {{- $_ := set . "lmcache" (or .l1 .l2) -}}
 {{- $_ := set . "mode" (include "model-endpoint.engine.mode" .) -}}
+{{- $_ := set . "guarded" (include "model-endpoint.engine.guarded" . | eq "true") -}}
 {{- $_ := set . "ranks" (include "model-endpoint.engine.ranks" . | int64) -}}
 {{- $_ := set . "gpus" (include "model-endpoint.engine.gpus" . | int64) -}}
 {{- $_ := set . "gpuResource" (include "model-endpoint.engine.gpuResource" .) -}}

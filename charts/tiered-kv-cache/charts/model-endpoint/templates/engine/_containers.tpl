@@ -24,6 +24,11 @@ env:
   - name: CUDA_VISIBLE_DEVICES
     value: ""
 {{- end }}
+{{- if .guarded }}
+  # The L2 adapter, which copy-code has put there.
+  - name: PYTHONPATH
+    value: /run/tkc/code
+{{- end }}
 ports:
   - name: lmcache-http
     containerPort: 8180

@@ -45,6 +45,13 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* "true" where L2 is read and written by this bundle's adapter. */ -}}
+{{- define "model-endpoint.engine.guarded" -}}
+{{- if and .l2 (eq .mode "multiProcess") (eq .spec.cache.l2.adapter "guarded") -}}
+{{- include "tkc.pairs.atLeast" (dict "have" (.spec.engine.versions.lmcache | default "") "least" .root.tkc.pairs.since.l2Plugin) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* Processes that hold KV: one for each GPU. */ -}}
 {{- define "model-endpoint.engine.ranks" -}}
 {{- mul (int64 .spec.engine.tensorParallelSize) (int64 .spec.engine.pipelineParallelSize) -}}

@@ -72,9 +72,14 @@
 {{- end }}
 {{- end -}}
 
-{{- /* The filesystem adapter. Temporary names are per Pod: two Pods storing one chunk would else lose each other's files. */ -}}
+{{- /* Who reads and writes L2. Temporary names are per Pod: two Pods storing one chunk would else lose each other's files. */ -}}
 {{- define "model-endpoint.engine.l2Adapter" -}}
+{{- if .guarded -}}
+{{- toJson (dict "type" "plugin" "module_path" "tiered_kv_cache.l2.adapter" "class_name" "FilesystemL2Adapter" "adapter_params" (dict
+      "base_path" (include "model-endpoint.engine.l2BasePath" .) "writer" "$(POD_NAME)")) -}}
+{{- else -}}
 {{- toJson (dict "type" "fs" "base_path" (include "model-endpoint.engine.l2BasePath" .) "relative_tmp_dir" ".tmp-$(POD_NAME)") -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* How LMCache names chunks. blake3 is not known in-process; sha256_cbor does not depend on the process there, while the

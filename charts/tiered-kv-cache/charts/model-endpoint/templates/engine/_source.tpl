@@ -117,7 +117,7 @@
 {{- if include "model-endpoint.engine.fetched" . }}
 - {{- include "model-endpoint.engine.fetchContainer" . | nindent 2 }}
 {{- end }}
-{{- if and .lmcache .spec.source.imagePath }}
+{{- if and .lmcache (or .guarded .spec.source.imagePath) }}
 - {{- include "model-endpoint.engine.copyCodeContainer" . | nindent 2 }}
 {{- end }}
 {{- if .lmcache }}

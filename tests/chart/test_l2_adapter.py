@@ -1,0 +1,68 @@
+"""Who reads and writes the L2 volume: this bundle's adapter where LMCache can load it, LMCache's own elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from chart.helm import Helm, Json, Manifests, environment, flag, model
+
+GPU = {"device": "cuda"}
+
+
+def adapter(manifests: Manifests) -> Json:
+    told: Json = json.loads(flag(manifests.container("lmcache")["args"], "--l2-adapter"))
+    return told
+
+
+@pytest.mark.parametrize("engine", [{}, GPU], ids=["cpu", "cuda"])
+def test_the_bundles_adapter_is_loaded_from_where_it_is_copied_to(helm: Helm, engine: Json) -> None:
+    manifests = helm.template(model(engine=engine))
+    assert adapter(manifests) == {
+        "type": "plugin",
+        "module_path": "tiered_kv_cache.l2.adapter",
+        "class_name": "FilesystemL2Adapter",
+        "adapter_params": {"base_path": "/run/tkc/l2", "writer": "$(POD_NAME)"},
+    }
+    code = flag(manifests.container("copy-code")["args"], "--to")
+    assert environment(manifests.container("lmcache"))["PYTHONPATH"] == code
+    assert "PYTHONPATH" not in environment(manifests.container("vllm"))
+    # The code is there before anything needs it, and nothing that runs can change it.
+    names = [each["name"] for each in manifests.pod()["spec"]["initContainers"]]
+    assert names == ["copy-code", "l2-root"]
+    (mount,) = [each for each in manifests.container("lmcache")["volumeMounts"] if each["mountPath"] == "/run/tkc"]
+    assert mount["readOnly"] is True
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        model(cache={"l2": {"adapter": "fs"}}),
+        model(engine={**GPU, "versions": {"vllm": "0.26.0", "lmcache": "0.5.3"}}),
+    ],
+    ids=["chosen", "an LMCache without the interface"],
+)
+def test_lmcaches_own_adapter(helm: Helm, layer: Json) -> None:
+    manifests = helm.template(layer)
+    assert adapter(manifests) == {"type": "fs", "base_path": "/run/tkc/l2", "relative_tmp_dir": ".tmp-$(POD_NAME)"}
+    assert "PYTHONPATH" not in environment(manifests.container("lmcache"))
+    assert "copy-code" not in [each["name"] for each in manifests.pod()["spec"]["initContainers"]]
+
+
+def test_without_l2_nothing_is_copied(helm: Helm) -> None:
+    assert "copy-code" not in helm.template(model(cache={"l2": {"enabled": False}})).text
+
+
+def test_the_adapter_changes_no_fingerprint(helm: Helm) -> None:
+    told = [
+        environment(helm.template(model(cache={"l2": {"adapter": name}})).container("l2-root"))["TKC_L2_CONFIG"]
+        for name in ("guarded", "fs")
+    ]
+    assert told[0] == told[1]
+
+
+def test_unknown_adapter_is_refused(helm: Helm) -> None:
+    message = helm.refusal(model(cache={"l2": {"adapter": "nfs"}}))
+    assert "adapter" in message
+    assert "'guarded', 'fs'" in message
