@@ -41,3 +41,35 @@ periodSeconds: {{ .period }}
 timeoutSeconds: {{ .timeout }}
 failureThreshold: {{ .failures }}
 {{- end -}}
+
+{{- /* Where a Pod beside the engines runs: where they do, since only their nodes may have the L2 volume and let anything in.
+       It takes what all models agree on, and tolerates what any of them does. Context: root. */ -}}
+{{- define "tkc.pod.amongEngines" -}}
+{{- $tolerations := list -}}
+{{- $selector := deepCopy (first .tkc.models).spec.nodeSelector -}}
+{{- $affinities := list -}}
+{{- range .tkc.models -}}
+{{-   $tolerations = concat $tolerations .spec.tolerations -}}
+{{-   $other := .spec.nodeSelector -}}
+{{-   range $label := keys $selector -}}
+{{-     if ne (include "tkc.scalar" (index $selector $label)) (include "tkc.scalar" (index $other $label)) -}}
+{{-       $_ := unset $selector $label -}}
+{{-     end -}}
+{{-   end -}}
+{{-   $affinities = append $affinities (include "model-endpoint.engine.affinity" . | fromJson | dig "nodeAffinity" dict | toJson) -}}
+{{- end -}}
+{{- with $selector }}
+nodeSelector:
+{{- range $label, $value := . }}
+  {{ $label }}: {{ include "tkc.scalar" $value | quote }}
+{{- end }}
+{{- end }}
+{{- with include "tkc.tolerations" (uniq $tolerations) }}
+{{ . }}
+{{- end }}
+{{- $affinity := uniq $affinities }}
+{{- if and (eq (len $affinity) 1) (ne (first $affinity) "{}") }}
+affinity:
+  nodeAffinity: {{ first $affinity }}
+{{- end }}
+{{- end -}}

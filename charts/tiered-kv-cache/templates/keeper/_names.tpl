@@ -1,0 +1,38 @@
+{{- /* The keeper: names, and what it is told. Context everywhere: root. */ -}}
+
+{{- define "tkc.keeper.name" -}}
+{{- include "tkc.name" (dict "root" . "part" "keeper") -}}
+{{- end -}}
+
+{{- /* "true" if the release has one: for its L2 volume, as soon as a model uses it. */ -}}
+{{- define "tkc.keeper.enabled" -}}
+{{- $used := false -}}
+{{- range .tkc.models -}}{{- $used = or $used .l2 -}}{{- end -}}
+{{- if and $used .tkc.values.l2.keeper.enabled -}}true{{- end -}}
+{{- end -}}
+
+{{- /* The ConfigMap's name ends in the hash of what it holds, so that the Pod starts anew when that changes. */ -}}
+{{- define "tkc.keeper.configName" -}}
+{{- printf "%s-%s" (include "tkc.keeper.name" .) (include "tkc.keeper.config" . | sha256sum | trunc 8) -}}
+{{- end -}}
+
+{{- /* Settings as the keeper reads them. Only this line of business has a limit here: what other releases keep on the same
+       volume is counted, not evicted. JSON. */ -}}
+{{- define "tkc.keeper.config" -}}
+{{- $l2 := .tkc.values.l2 -}}
+{{- $keeper := $l2.keeper -}}
+{{- $models := dict -}}
+{{- range .tkc.models -}}
+{{-   $quota := include "tkc.scalar" (.spec.cache.l2.quota | default "") -}}
+{{-   if and .l2 $quota -}}{{- $_ := set $models .name (dict "quota" $quota) -}}{{- end -}}
+{{- end -}}
+{{- $quota := include "tkc.scalar" ($keeper.quota | default $l2.volume.size) -}}
+{{- toJson (dict
+      "mount" $l2.mountPath
+      "linesOfBusiness" (dict .tkc.values.lineOfBusiness (dict "quota" $quota "models" $models))
+      "highWatermark" $keeper.highWatermark
+      "lowWatermark" $keeper.lowWatermark
+      "ttl" $keeper.ttl
+      "port" 9400
+      "lease" (dict "name" (include "tkc.keeper.name" .) "namespace" .Release.Namespace)) -}}
+{{- end -}}

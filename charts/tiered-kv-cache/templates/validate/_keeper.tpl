@@ -1,0 +1,40 @@
+{{- /* Rules for the keeper of the L2 volume. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.keeper" -}}
+{{- $values := .root.tkc.values -}}
+{{- $paths := list -}}
+{{- range list "enabled" "highWatermark" "lowWatermark" "ttl" "dryRun" -}}{{- $paths = append $paths (printf "l2.keeper.%s" .) -}}{{- end -}}
+{{- $complete := include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" $paths) -}}
+{{- if and $complete $values.l2.enabled $values.l2.keeper.enabled -}}
+{{-   $keeper := $values.l2.keeper -}}
+{{-   $given := index $keeper "quota" | default "" -}}
+{{-   $wanted := $given | default $values.l2.volume.size -}}
+{{-   $quota := 0 -}}
+{{-   if include "tkc.quantity.size" $wanted -}}{{- $quota = include "tkc.quantity.bytes" $wanted | int64 -}}{{- end -}}
+{{-   if not $quota -}}
+{{-     if $given -}}{{- include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.quota" "value" $keeper.quota "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 80Gi") -}}{{- end -}}
+{{-   else if eq $values.l2.volume.type "hostPath" -}}
+{{-     if and (include "tkc.quantity.size" $values.l2.volume.size) (gt $quota (include "tkc.quantity.bytes" $values.l2.volume.size | int64)) -}}
+{{-       include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.quota" "value" $keeper.quota "why" (printf "above l2.volume.size (%s): the volume would be full before anything is evicted" (include "tkc.scalar" $values.l2.volume.size))
+                "fix" "lower it, or give the volume's true size") -}}
+{{-     end -}}
+{{-   end -}}
+{{-   include "tkc.validate.resources" (dict "faults" .faults "key" "l2.keeper.resources" "resources" (index $keeper "resources" | default dict)) -}}
+{{-   if ge (float64 $keeper.lowWatermark) (float64 $keeper.highWatermark) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.lowWatermark" "value" $keeper.lowWatermark "why" (printf "not below l2.keeper.highWatermark (%v)" $keeper.highWatermark)
+            "fix" "lower it, for example 0.70 below 0.85") -}}
+{{-   end -}}
+{{-   range .root.tkc.models -}}
+{{-     $result := dict -}}
+{{-     include "tkc.at" (dict "from" .spec "path" "cache.l2.quota" "result" $result) -}}
+{{-     $own := include "tkc.scalar" ($result.value | default "") -}}
+{{-     if $own -}}
+{{-       $key := printf "models.%s.cache.l2.quota" .name -}}
+{{-       if not (include "tkc.quantity.size" $result.value) -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" $key "value" $result.value "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 20Gi") -}}
+{{-       else if and $quota (gt (include "tkc.quantity.bytes" $result.value | int64) $quota) -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" $key "value" $result.value "why" (printf "above l2.keeper.quota (%s), which holds for all models together" (include "tkc.scalar" $wanted)) "fix" "lower it, or leave it empty") -}}
+{{-       end -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
