@@ -30,6 +30,7 @@ ORDER = [
     "test_apart",
     "test_install",
     "test_router",
+    "test_l2_guard",
     "test_dtypes",
     "test_broken",
     "test_upgrade",

@@ -10,6 +10,7 @@ from itertools import count
 from pathlib import Path
 
 from local_cluster.settings import PLACES
+from tiered_kv_cache.l2.format import HEADER
 
 from ..api import wait_for
 from ..engines import prompt_of
@@ -29,7 +30,7 @@ TOLERANCE = 1e-4
 def _chunks(salt: str) -> dict[str, Path]:
     """Chunk hash -> its file, of one cache salt."""
     root = PLACES.state / "shared" / "l2" / "v1" / "drill"
-    return {path.name.split("@")[-2]: path for path in root.rglob(f"*@{salt}.data")}
+    return {path.name.split("@")[0]: path for path in root.rglob(f"*@{salt}.kv")}
 
 
 def test_storm(install: Install) -> None:
@@ -81,7 +82,7 @@ def _compare(salt: str) -> int:
     """Compare a round's chunks with those of the requests alone; how many."""
     alone, stored = _chunks("alone"), _chunks(salt)
     for key, path in stored.items():
-        ours, theirs = path.read_bytes(), alone[key].read_bytes()
+        ours, theirs = path.read_bytes()[HEADER:], alone[key].read_bytes()[HEADER:]
         assert len(ours) == len(theirs), path
         if ours != theirs:
             pairs = zip(array.array("f", ours), array.array("f", theirs), strict=True)
