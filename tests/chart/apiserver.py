@@ -14,6 +14,7 @@ Json = dict[str, Any]
 CORE = {
     "serviceaccounts": "ServiceAccount",
     "persistentvolumeclaims": "PersistentVolumeClaim",
+    "configmaps": "ConfigMap",
     "persistentvolumes": "PersistentVolume",
     "pods": "Pod",
     "secrets": "Secret",

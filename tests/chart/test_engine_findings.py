@@ -29,6 +29,8 @@ def _filesystem(manifests: Manifests) -> tuple[str, str]:
     pod = manifests.pod()
     if any(each["name"] == "lmcache" for each in pod["spec"]["containers"]):
         adapter = json.loads(flag(container(pod, "lmcache")["args"], "--l2-adapter"))
+        if adapter["type"] == "plugin":
+            return adapter["adapter_params"]["base_path"], adapter["adapter_params"]["writer"]
         return adapter["base_path"], adapter["relative_tmp_dir"]
     extra = json.loads(environment(container(pod, "vllm"))["LMCACHE_EXTRA_CONFIG"])
     return extra["remote_storage_plugin.fs.base_path"], extra["fs_connector_relative_tmp_dir"]
@@ -41,7 +43,7 @@ def _transfer(manifests: Manifests) -> Json:
 
 def test_a_temporary_names_are_per_pod(manifests: Manifests) -> None:
     _, temporary = _filesystem(manifests)
-    assert temporary == ".tmp-$(POD_NAME)"
+    assert temporary in ("$(POD_NAME)", ".tmp-$(POD_NAME)")
     for each in manifests.pod()["spec"]["containers"]:
         # The kubelet replaces $(NAME) by what stands before it.
         assert each["env"][0] == {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}

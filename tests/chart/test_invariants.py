@@ -32,6 +32,7 @@ DELETED = {
         "vllm": "limits.cpu",
         "lmcache": "limits.cpu",
         "router": "requests",
+        "copy-code": "requests",
         "l2-root": "requests",
         "verify": "requests",
     }
@@ -112,7 +113,7 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["enableServiceLinks"] is False
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
-        assert spec["automountServiceAccountToken"] is (component in ("router", "verify"))
+        assert spec["automountServiceAccountToken"] is (component in ("router", "verify", "keeper"))
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")
         )
@@ -188,8 +189,8 @@ def test_environment_has_no_name_twice(manifests: Manifests) -> None:
 def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
     for found in manifests.of("Deployment"):
         selector = found["spec"]["selector"]["matchLabels"]
-        # The gateway is of the release, all others are of one model.
-        of_release = selector["app.kubernetes.io/component"] == "gateway"
+        # Gateway and keeper are of the release, all others are of one model.
+        of_release = selector["app.kubernetes.io/component"] in ("gateway", "keeper")
         assert selector.keys() == {
             "app.kubernetes.io/name",
             "app.kubernetes.io/instance",

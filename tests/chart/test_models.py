@@ -23,6 +23,7 @@ def _of_model(manifests: Manifests, name: str) -> list[str]:
 
 def test_objects_of_a_model(helm: Helm) -> None:
     manifests = helm.template()
+    (keeper,) = [found["metadata"]["name"] for found in manifests.of("ConfigMap")]
     assert {(found["kind"], found["metadata"]["name"]) for found in manifests.objects} == {
         ("Deployment", "demo-tiny-engine"),
         ("Deployment", "demo-tiny-router"),
@@ -39,6 +40,12 @@ def test_objects_of_a_model(helm: Helm) -> None:
         ("Role", "demo-verify"),
         ("RoleBinding", "demo-verify"),
         ("Pod", "demo-verify"),
+        ("Deployment", "demo-keeper"),
+        ("ConfigMap", keeper),
+        ("NetworkPolicy", "demo-keeper"),
+        ("ServiceAccount", "demo-keeper"),
+        ("Role", "demo-keeper"),
+        ("RoleBinding", "demo-keeper"),
     }
 
 

@@ -111,7 +111,7 @@ def test_08_the_shared_tier_has_its_place(helm: Helm) -> None:
     """There: the size of the disk tier was set and its path never, so that there was none."""
     pod = helm.template().pod()
     lmcache = container(pod, "lmcache")
-    base = json.loads(flag(lmcache["args"], "--l2-adapter"))["base_path"]
+    base = json.loads(flag(lmcache["args"], "--l2-adapter"))["adapter_params"]["base_path"]
     mounts = {mount["name"]: mount for mount in lmcache["volumeMounts"]}
     # A link that the init container sets, and the volume that it leads to.
     assert f"{base}/".startswith(f"{mounts['run']['mountPath']}/")

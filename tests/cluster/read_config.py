@@ -52,8 +52,9 @@ def lmcache_arguments(arguments: list[str]) -> dict[str, Any]:
         "l1Bytes": memory.size_in_bytes,
         "lazy": memory.use_lazy,
         "shm": memory.shm_name,
-        "basePath": adapter.base_path,
-        "temporary": adapter.relative_tmp_dir,
+        "adapter": adapter.class_name,
+        "basePath": adapter.adapter_params["base_path"],
+        "temporary": adapter.adapter_params["writer"],
     }
 
 

@@ -2,19 +2,21 @@
 {{- define "tkc.validate.keeper" -}}
 {{- $values := .root.tkc.values -}}
 {{- $paths := list -}}
-{{- range list "enabled" "highWatermark" "lowWatermark" "ttl" "dryRun" -}}{{- $paths = append $paths (printf "l2.keeper.%s" .) -}}{{- end -}}
+{{- range list "enabled" "highWatermark" "lowWatermark" "ttl" "dryRun" "resources" -}}{{- $paths = append $paths (printf "l2.keeper.%s" .) -}}{{- end -}}
 {{- $complete := include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" $paths) -}}
 {{- if and $complete $values.l2.enabled $values.l2.keeper.enabled -}}
 {{-   $keeper := $values.l2.keeper -}}
+{{-   $volume := index $values.l2 "volume" | default dict -}}
+{{-   $size := index $volume "size" | default "" -}}
 {{-   $given := index $keeper "quota" | default "" -}}
-{{-   $wanted := $given | default $values.l2.volume.size -}}
+{{-   $wanted := $given | default $size -}}
 {{-   $quota := 0 -}}
 {{-   if include "tkc.quantity.size" $wanted -}}{{- $quota = include "tkc.quantity.bytes" $wanted | int64 -}}{{- end -}}
 {{-   if not $quota -}}
 {{-     if $given -}}{{- include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.quota" "value" $keeper.quota "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 80Gi") -}}{{- end -}}
-{{-   else if eq $values.l2.volume.type "hostPath" -}}
-{{-     if and (include "tkc.quantity.size" $values.l2.volume.size) (gt $quota (include "tkc.quantity.bytes" $values.l2.volume.size | int64)) -}}
-{{-       include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.quota" "value" $keeper.quota "why" (printf "above l2.volume.size (%s): the volume would be full before anything is evicted" (include "tkc.scalar" $values.l2.volume.size))
+{{-   else if eq (index $volume "type" | default "") "hostPath" -}}
+{{-     if and (include "tkc.quantity.size" $size) (gt $quota (include "tkc.quantity.bytes" $size | int64)) -}}
+{{-       include "tkc.fault" (dict "faults" .faults "key" "l2.keeper.quota" "value" $keeper.quota "why" (printf "above l2.volume.size (%s): the volume would be full before anything is evicted" (include "tkc.scalar" $size))
                 "fix" "lower it, or give the volume's true size") -}}
 {{-     end -}}
 {{-   end -}}
