@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 from hypothesis import given
@@ -22,7 +23,7 @@ def a_log(limit: int = 100) -> UseLog:
 
 
 def lines(log: UseLog) -> list[tuple[str, tuple[str, ...]]]:
-    found = list(f.parse_log(log.take()))
+    found = list(f.parse_log(log.take()[0]))
     assert {line.time for line in found} <= {1_700_000_000}
     return [(line.kind, line.names) for line in found]
 
@@ -33,7 +34,7 @@ def test_each_object_once_however_often_it_was_used() -> None:
         log.used([A, B])
         log.used([A, B, C])
     assert lines(log) == [("use", (A, B, C))]
-    assert log.take() == b""
+    assert log.take() == (b"", 0)
 
 
 def test_branches_begin_with_what_they_branch_from() -> None:
@@ -57,7 +58,7 @@ def test_what_is_too_much_is_counted() -> None:
     log = UseLog(Metrics(registry), 2)
     log.used([A, B, C, D])
     assert registry.get_sample_value("tkc_l2_use_lost_total", {"cause": "queue_full"}) == 2
-    assert [line.names for line in f.parse_log(log.take())] == [(A, B)]
+    assert [line.names for line in f.parse_log(log.take()[0])] == [(A, B)]
 
 
 def test_what_cannot_be_written_is_counted_and_forgotten() -> None:
@@ -70,7 +71,7 @@ def test_what_cannot_be_written_is_counted_and_forgotten() -> None:
 
     log.flush(full)
     assert registry.get_sample_value("tkc_l2_use_lost_total", {"cause": "ENOSPC"}) == 1
-    assert log.take() == b""
+    assert log.take() == (b"", 0)
 
 
 NODES = st.integers(0, 30).map(str)
@@ -79,7 +80,7 @@ NODES = st.integers(0, 30).map(str)
 @given(st.dictionaries(NODES, st.none() | NODES, max_size=30))
 def test_chains_hold_each_name_and_each_link_once(before: dict[str, str | None]) -> None:
     found = chains(before)
-    links = {(a, b) for chain in found for a, b in zip(chain, chain[1:], strict=False)}
+    links = {(a, b) for chain in found for a, b in itertools.pairwise(chain)}
     assert links == {(a, b) for b, a in before.items() if a is not None}
     own = [name for chain in found for name in chain[1:]] + [c[0] for c in found if before.get(c[0], "") is None]
     assert set(before) <= set(own)

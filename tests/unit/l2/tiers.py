@@ -163,7 +163,7 @@ def bench(base: Path, **change: Any) -> Iterator[Bench]:
 
 def of(fd: Any) -> str:
     """Path of a descriptor, or the path itself."""
-    return os.readlink(f"/proc/self/fd/{fd}") if isinstance(fd, int) else str(fd)
+    return str(Path(f"/proc/self/fd/{fd}").readlink()) if isinstance(fd, int) else str(fd)
 
 
 class Fault:
