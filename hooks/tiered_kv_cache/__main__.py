@@ -73,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     root.add_argument(
         "--weights-deadline", type=float, default=900.0, metavar="SECONDS", help="for reading the weights (900)"
     )
-    copy = verbs.add_parser("copy-code", help="copy this package and what its L2 adapter needs, for an engine's image (init container)")
+    copy = verbs.add_parser(
+        "copy-code", help="copy this package and what its L2 adapter needs, for an engine's image (init container)"
+    )
     copy.set_defaults(run=_copy_code)
     copy.add_argument("--to", required=True, metavar="DIR", help="folder that PYTHONPATH will name")
     fetch = verbs.add_parser(

@@ -30,7 +30,7 @@ def _filesystem(manifests: Manifests) -> tuple[str, str]:
     if any(each["name"] == "lmcache" for each in pod["spec"]["containers"]):
         adapter = json.loads(flag(container(pod, "lmcache")["args"], "--l2-adapter"))
         if adapter["type"] == "plugin":
-            return adapter["adapter_params"]["base_path"], adapter["adapter_params"]["writer"]
+            return adapter["adapter_params"]["base_path"], adapter["adapter_params"]["pod"]
         return adapter["base_path"], adapter["relative_tmp_dir"]
     extra = json.loads(environment(container(pod, "vllm"))["LMCACHE_EXTRA_CONFIG"])
     return extra["remote_storage_plugin.fs.base_path"], extra["fs_connector_relative_tmp_dir"]

@@ -89,7 +89,12 @@ def test_dry_run(helm: Helm) -> None:
 
 @pytest.mark.parametrize(
     "layer",
-    [keeper(enabled=False), {"l2": {"enabled": False}}, model(cache={"l2": {"enabled": False}}), {"models": {"tiny": None}}],
+    [
+        keeper(enabled=False),
+        {"l2": {"enabled": False}},
+        model(cache={"l2": {"enabled": False}}),
+        {"models": {"tiny": None}},
+    ],
     ids=["switched off", "no L2", "no model with L2", "no model"],
 )
 def test_nothing_of_it(helm: Helm, layer: Json) -> None:

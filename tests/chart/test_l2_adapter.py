@@ -7,6 +7,7 @@ import json
 import pytest
 
 from chart.helm import Helm, Json, Manifests, environment, flag, model
+from tiered_kv_cache.l2 import config
 
 GPU = {"device": "cuda"}
 
@@ -19,12 +20,12 @@ def adapter(manifests: Manifests) -> Json:
 @pytest.mark.parametrize("engine", [{}, GPU], ids=["cpu", "cuda"])
 def test_the_bundles_adapter_is_loaded_from_where_it_is_copied_to(helm: Helm, engine: Json) -> None:
     manifests = helm.template(model(engine=engine))
-    assert adapter(manifests) == {
-        "type": "plugin",
-        "module_path": "tiered_kv_cache.l2.adapter",
-        "class_name": "FilesystemL2Adapter",
-        "adapter_params": {"base_path": "/run/tkc/l2", "writer": "$(POD_NAME)"},
-    }
+    told = adapter(manifests)
+    params = told.pop("adapter_params")
+    assert told == {"type": "plugin", "module_path": "tiered_kv_cache.l2.adapter", "class_name": "FilesystemL2Adapter"}
+    # The adapter itself reads them; the kubelet has put the Pod's name in by then. The chart's defaults are its own.
+    assert config.parse({**params, "pod": "a-pod"}) == config.Settings("/run/tkc/l2", "a-pod")
+    assert params["pod"] == "$(POD_NAME)"
     code = flag(manifests.container("copy-code")["args"], "--to")
     assert environment(manifests.container("lmcache"))["PYTHONPATH"] == code
     assert "PYTHONPATH" not in environment(manifests.container("vllm"))
@@ -48,6 +49,39 @@ def test_lmcaches_own_adapter(helm: Helm, layer: Json) -> None:
     assert adapter(manifests) == {"type": "fs", "base_path": "/run/tkc/l2", "relative_tmp_dir": ".tmp-$(POD_NAME)"}
     assert "PYTHONPATH" not in environment(manifests.container("lmcache"))
     assert "copy-code" not in [each["name"] for each in manifests.pod()["spec"]["initContainers"]]
+
+
+SETTINGS: Json = {
+    "recomputeMsPerChunk": 12.5,
+    "loadBaseMs": 200,
+    "loadMsPerMiB": 5,
+    "loadThreads": 16,
+    "storeThreads": 2,
+    "storeQueueMiB": 1024,
+    "fsync": "data",
+    "directIO": True,
+}
+
+
+def test_settings_reach_the_adapter(helm: Helm) -> None:
+    params = adapter(helm.template(model(cache={"l2": {"settings": SETTINGS}})))["adapter_params"]
+    assert config.parse({**params, "pod": "a-pod"}) == config.Settings(
+        "/run/tkc/l2",
+        "a-pod",
+        recompute_ms_per_chunk=12.5,
+        load_base_ms=200,
+        load_ms_per_mib=5,
+        load_threads=16,
+        store_threads=2,
+        store_queue_mib=1024,
+        fsync="data",
+        direct_io=True,
+    )
+
+
+@pytest.mark.parametrize("key", SETTINGS)
+def test_a_setting_that_is_null_is_named(helm: Helm, key: str) -> None:
+    assert f"cache.l2.settings.{key}: not given" in helm.refusal(model(cache={"l2": {"settings": {key: None}}}))
 
 
 def test_without_l2_nothing_is_copied(helm: Helm) -> None:

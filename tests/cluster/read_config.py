@@ -54,7 +54,7 @@ def lmcache_arguments(arguments: list[str]) -> dict[str, Any]:
         "shm": memory.shm_name,
         "adapter": adapter.class_name,
         "basePath": adapter.adapter_params["base_path"],
-        "temporary": adapter.adapter_params["writer"],
+        "temporary": adapter.adapter_params["pod"],
     }
 
 

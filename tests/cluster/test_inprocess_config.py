@@ -111,8 +111,9 @@ def test_the_server_understands_its_command_line(understood: Json) -> None:
         "l1Bytes": 8 * 2**30,
         "lazy": False,
         "shm": "tiered-kv-cache",
+        "adapter": "FilesystemL2Adapter",
         "basePath": "/run/tkc/l2",
-        "temporary": ".tmp-some-pod",
+        "temporary": "some-pod",
     }
 
 

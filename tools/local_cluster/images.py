@@ -129,7 +129,9 @@ def _context(name: str, env: dict[str, str]) -> Path:
     wheels = PLACES.cache / "wheels"
     sources = {"wheels": [wheelhouse.fill(FOLDER / folder / lock, wheels, env) for folder, lock in _locks(name)]}
     if name == "hooks":
-        sources["wheels-engines"] = [wheelhouse.for_engines(FOLDER / name / "engine-code/requirements.lock", wheels, env)]
+        sources["wheels-engines"] = [
+            wheelhouse.for_engines(FOLDER / name / "engine-code/requirements.lock", wheels, env)
+        ]
     if name == "engine-cpu":
         sources["wheels-unlocked"] = [wheelhouse.torch(wheels, env)]
     for place, folders in sources.items():

@@ -75,8 +75,19 @@
 {{- /* Who reads and writes L2. Temporary names are per Pod: two Pods storing one chunk would else lose each other's files. */ -}}
 {{- define "model-endpoint.engine.l2Adapter" -}}
 {{- if .guarded -}}
-{{- toJson (dict "type" "plugin" "module_path" "tiered_kv_cache.l2.adapter" "class_name" "FilesystemL2Adapter" "adapter_params" (dict
-      "base_path" (include "model-endpoint.engine.l2BasePath" .) "writer" "$(POD_NAME)")) -}}
+{{-   $settings := .spec.cache.l2.settings -}}
+{{-   $params := dict
+        "base_path" (include "model-endpoint.engine.l2BasePath" .)
+        "pod" "$(POD_NAME)"
+        "recompute_ms_per_chunk" $settings.recomputeMsPerChunk
+        "load_base_ms" $settings.loadBaseMs
+        "load_ms_per_mib" $settings.loadMsPerMiB
+        "load_threads" (int64 $settings.loadThreads)
+        "store_threads" (int64 $settings.storeThreads)
+        "store_queue_mib" (int64 $settings.storeQueueMiB)
+        "fsync" $settings.fsync
+        "direct_io" $settings.directIO -}}
+{{-   toJson (dict "type" "plugin" "module_path" "tiered_kv_cache.l2.adapter" "class_name" "FilesystemL2Adapter" "adapter_params" $params) -}}
 {{- else -}}
 {{- toJson (dict "type" "fs" "base_path" (include "model-endpoint.engine.l2BasePath" .) "relative_tmp_dir" ".tmp-$(POD_NAME)") -}}
 {{- end -}}
