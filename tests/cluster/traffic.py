@@ -3,6 +3,9 @@
 Each client sends one request after the other, streamed and not in turn, and keeps its connection as applications do.
 Nothing is tried again. The last line printed is the report, one JSON object.
 
+Between two requests a client rests for as long as the last one took, twice over: a machine whose processors never idle may
+let a Pod that starts beside the busy ones wait for minutes (Linux 6.18 did, runnable all the time).
+
 usage: traffic.py URL MODEL [--clients N] [--pause SECONDS] [--stop FILE]
 """
 
@@ -112,9 +115,10 @@ async def run(url: str, model: str, clients: int, pause: float, stop: Path) -> R
         async with httpx.AsyncClient(base_url=url, timeout=TIMEOUT_S, limits=limits) as client:
             number = index
             while not stop.exists():
+                begin = time.monotonic()
                 await one(client, report, model, number)
                 number += 3
-                await asyncio.sleep(pause)
+                await asyncio.sleep(pause + 2 * (time.monotonic() - begin))
 
     async def progress() -> None:
         while True:
@@ -133,7 +137,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("model")
     parser.add_argument("--clients", type=int, default=6)
-    parser.add_argument("--pause", type=float, default=0.3, help="seconds between two requests of a client")
+    parser.add_argument("--pause", type=float, default=0.3, help="least seconds between two requests of a client")
     parser.add_argument("--stop", type=Path, default=Path("/tmp/stop"), help="traffic ends when this file appears")
     given = parser.parse_args()
     report = asyncio.run(run(given.url, given.model, given.clients, given.pause, given.stop))

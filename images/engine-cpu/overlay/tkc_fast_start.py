@@ -3,11 +3,11 @@
 vLLM on CPU spawns its engine core and its worker, and each imports all of vLLM again: 6 to 12 CPU seconds a process,
 three processes an engine. On a test machine with two cores and two engines that is most of the time until Ready.
 
-A fork copies only the calling thread, and locks that other threads hold stay locked for ever in the copy: a worker
-forked from the engine core, which has a dozen threads by then, hung one time in some hundred starts. So there is a
-process that never has a second thread: forked here, as soon as vLLM has been imported, before it reads its arguments.
-It is multiprocessing's fork server, and forks the engine core and the worker. Where this process already has threads
-(OPENBLAS_NUM_THREADS=1 is needed for one), nothing is changed and vLLM spawns.
+A fork copies only the calling thread, and locks that other threads hold stay locked for ever in the copy: nothing may be
+forked from the engine core, which has a dozen threads when it starts its worker. So there is a process that never has a
+second thread: forked here, as soon as vLLM has been imported, before it reads its arguments. It is multiprocessing's fork
+server, and forks the engine core and the worker. Where this process already has threads (OPENBLAS_NUM_THREADS=1 is needed
+for one), nothing is changed and vLLM spawns.
 """
 
 from __future__ import annotations
