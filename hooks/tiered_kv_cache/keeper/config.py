@@ -125,7 +125,9 @@ def load(path: str, mount: str = "") -> Settings:
         raise UsageError(f"--config {path}: {err.strerror}. Fix: give the file that the chart renders") from err
     except (yaml.YAMLError, ValueError) as err:
         line = " ".join(str(err).split())
-        raise UsageError(f"--config {path} is neither YAML nor JSON: {line}. Fix: give the file that the chart renders") from None  # fmt: skip
+        raise UsageError(
+            f"--config {path} is neither YAML nor JSON: {line}. Fix: give the file that the chart renders"
+        ) from None
     return parse(raw if raw is not None else {}, path, mount)
 
 
@@ -194,11 +196,15 @@ def _check(settings: Settings, top: _Reader) -> None:
         if value <= 0:
             top.fault(key, value, "not above 0", "give a time such as 5s")
     if settings.pool.urls and not settings.pool.workers:
-        top.fault("pool.workers", 0, "no number of workers, so nobody can tell whether one is missing", "give the number")
+        top.fault(
+            "pool.workers", 0, "no number of workers, so nobody can tell whether one is missing", "give the number"
+        )
     volume = settings.volume.bytes
     for name, tenant in settings.tenants.items():
         if volume and tenant.limit.bytes > volume:
-            top.fault(f"linesOfBusiness.{name}.quota", tenant.limit.bytes, f"above the volume's quota ({volume})", "lower it")
+            top.fault(
+                f"linesOfBusiness.{name}.quota", tenant.limit.bytes, f"above the volume's quota ({volume})", "lower it"
+            )
     if not 0 <= settings.port <= 65535:
         top.fault("port", settings.port, "no port", "give 0 (none) to 65535")
 

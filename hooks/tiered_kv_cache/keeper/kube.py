@@ -74,7 +74,7 @@ class KubeLease:
     """
 
     def __init__(
-        self, api: Api, namespace: str, name: str, identity: str, seconds: float,
+        self, api: Api, namespace: str, name: str, identity: str, *, seconds: float,
         clock: Callable[[], float] = time.monotonic, wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:  # fmt: skip
         self._api, self._identity, self._seconds, self._clock, self._wall = api, identity, seconds, clock, wall
