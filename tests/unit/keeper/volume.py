@@ -131,7 +131,12 @@ class Volume:
         raw = {"sweep": {"operationsPerSecond": 0}, "evict": {"filesPerSecond": 0}} | settings
         raw["grace"] = {"object": 0} | raw.get("grace", {})
         keeper = Keeper(
-            config.parse(raw, "test", str(self.mount)), allowed, dry=dry, events=Told(), health=health, clock=MovedClock()
+            config.parse(raw, "test", str(self.mount)),
+            allowed,
+            dry=dry,
+            events=Told(),
+            health=health,
+            clock=MovedClock(),
         )
         return keeper
 
