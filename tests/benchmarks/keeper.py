@@ -52,7 +52,7 @@ def build(mount: Path, files: int) -> float:
     began, source = time.monotonic(), random.Random(1)
     objects = mount / ROOT / "objects"
     for i in range(65536):
-        os.makedirs(objects / f"{i >> 8:02x}" / f"{i & 255:02x}")
+        (objects / f"{i >> 8:02x}" / f"{i & 255:02x}").mkdir(parents=True)
     names = []
     for i in range(files):
         digits = source.randbytes(32).hex()

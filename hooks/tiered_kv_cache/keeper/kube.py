@@ -112,6 +112,7 @@ class KubeLease:
         self._seen: tuple[str, float] | None = None
         self._stop = threading.Event()
         self._given_up = False
+        self._lock = threading.Lock()
         self.problem = ""
         """The last failure, for people."""
 
@@ -126,8 +127,10 @@ class KubeLease:
 
     def step(self) -> bool:
         """Acquire or renew once; True if it is this process' now."""
-        if self._given_up:
-            return False
+        with self._lock:
+            return not self._given_up and self._try()
+
+    def _try(self) -> bool:
         asked = self._clock()
         try:
             ours = self._step()
@@ -147,7 +150,8 @@ class KubeLease:
         held, self._given_up = self.held, True
         self._stop.set()
         if held:
-            with contextlib.suppress(Answer):
+            # After a renewal under way, which would take it again.
+            with self._lock, contextlib.suppress(Answer):
                 lease = self._api.get_lease(self._namespace, self._name)
                 if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
                     lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}

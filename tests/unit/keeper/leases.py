@@ -68,13 +68,10 @@ class LeaseServer:
         with self._lock:
             key = (found[1], found[2] or (body or {})["metadata"]["name"])
             now = self.leases.get(key)
-            if method == "GET":
+            if body is None:
                 return (200, now) if now else (404, {})
-            assert body is not None
-            if (method == "POST") == (now is not None):
-                return 409, {"message": "conflict"}
             version = int(now["metadata"]["resourceVersion"]) if now else 0
-            if now and body["metadata"].get("resourceVersion") != str(version):
+            if (method == "POST") == bool(now) or (now and body["metadata"].get("resourceVersion") != str(version)):
                 return 409, {"message": "the object has been modified"}
             self.leases[key] = json.loads(json.dumps(body))
             self.leases[key]["metadata"]["resourceVersion"] = str(version + 1)

@@ -153,7 +153,7 @@ def test_names_with_newlines_and_folders_two_hundred_deep(volume: Volume) -> Non
     deep = root.file("a").parent
     for _ in range(200):
         deep = deep / "d"
-    os.makedirs(deep)
+    deep.mkdir(parents=True)
     odd = root.path / "objects" / "a\nb"
     odd.mkdir()
     keeper = harsh(volume)

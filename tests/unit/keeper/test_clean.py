@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from pathlib import Path
 
@@ -111,10 +110,8 @@ def test_a_dry_run_changes_nothing_and_tells_what_would_go(volume: Volume) -> No
 
 
 def test_a_volume_without_a_tree_is_left_as_it_is(tmp_path: Path) -> None:
-    (tmp_path / "mount" / "v1").mkdir(parents=True)
-    volume = Volume.__new__(Volume)
-    volume.mount = tmp_path / "mount"
-    os.rmdir(volume.mount / "v1")
+    volume = Volume(tmp_path / "mount")
+    (volume.mount / "v1").rmdir()
     keeper = volume.keeper(quota=1)
     keeper.round()
     assert list(volume.mount.iterdir()) == []

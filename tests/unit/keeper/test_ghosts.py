@@ -65,7 +65,9 @@ def test_a_ghost_goes_after_its_grace_while_the_pool_is_whole(volume: Volume, po
     assert keeper.ghosts.suspects == {}
 
 
-@pytest.mark.parametrize("state", [Health(False, "2 of 3 workers are live"), Health(None, "nobody knows")], ids=["missing", "unknown"])  # fmt: skip
+@pytest.mark.parametrize(
+    "state", [Health(False, "one is missing"), Health(None, "nobody knows")], ids=["no", "unknown"]
+)
 def test_a_ghost_stays_while_a_worker_is_missing_or_nobody_knows(volume: Volume, pool: Pooled, state: Health) -> None:
     root = volume.root()
     root.put("ghost")

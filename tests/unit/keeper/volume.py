@@ -130,7 +130,7 @@ class Volume:
         """A keeper without limits of rate; ``settings`` as in the file, ``grace.object`` 0 unless given."""
         raw = {"sweep": {"operationsPerSecond": 0}, "evict": {"filesPerSecond": 0}} | settings
         raw["grace"] = {"object": 0} | raw.get("grace", {})
-        keeper = Keeper(
+        return Keeper(
             config.parse(raw, "test", str(self.mount)),
             allowed,
             dry=dry,
@@ -138,7 +138,6 @@ class Volume:
             health=health,
             clock=MovedClock(),
         )
-        return keeper
 
     def everything(self) -> dict[str, tuple[int, bytes]]:
         """Mode and content of all files and directories, links as links."""
@@ -149,7 +148,7 @@ class Volume:
                 about = path.lstat()
                 content = b""
                 if path.is_symlink():
-                    content = os.readlink(path).encode()
+                    content = str(path.readlink()).encode()
                 elif path.is_file():
                     content = path.read_bytes()
                 found[str(path.relative_to(self.mount))] = (about.st_mode, content)
