@@ -125,7 +125,9 @@ def load(path: str, mount: str = "") -> Settings:
         raise UsageError(f"--config {path}: {err.strerror}. Fix: give the file that the chart renders") from err
     except (yaml.YAMLError, ValueError) as err:
         line = " ".join(str(err).split())
-        raise UsageError(f"--config {path} is neither YAML nor JSON: {line}. Fix: give the file that the chart renders") from None  # fmt: skip
+        raise UsageError(
+            f"--config {path} is neither YAML nor JSON: {line}. Fix: give the file that the chart renders"
+        ) from None
     return parse(raw if raw is not None else {}, path, mount)
 
 

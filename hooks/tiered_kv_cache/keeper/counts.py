@@ -22,9 +22,12 @@ class Counts:
     """Objects that were to go and did not, by reason: used, changed, gone, error."""
     errors: Counter[Key] = field(default_factory=Counter)
     """Failed file operations, by errno's name."""
-    log_lines: Counter[Key] = field(default_factory=Counter)
-    """Lines of use logs, by line of business and good or bad."""
-    skewed_logs: int = 0
+    logs: Counter[Key] = field(default_factory=Counter)
+    """Use logs read, by line of business and kind: good, bad (a line did not fit), skewed (clock), large."""
+    marked: Counter[Key] = field(default_factory=Counter)
+    """Uses of objects read from logs, by line of business."""
+    clamped: Counter[Key] = field(default_factory=Counter)
+    """File times outside reason, by past or future."""
     sweeps: int = 0
     sweep_seconds: float = 0.0
     """Of the last whole one."""

@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
+from ..l2 import paths
 from . import layout
 from .tree import Tree
 
-HOLDER = "holder"
 MOST_BYTES = 4096
 SETTLE_SECONDS = 1.0
 """Between writing the mark and believing it: of two that write at once, the last one stays."""
@@ -72,7 +72,7 @@ class Fence:
     def check(self) -> None:
         """Raises LeaseLost if the mark is another one's; beats when it is time."""
         if self._read().get("token") != self._token:
-            raise LeaseLost(f"{layout.VERSION}/{layout.OWN}/{HOLDER} names another keeper")
+            raise LeaseLost(f"{layout.VERSION}/{paths.KEEPER}/{layout.HOLDER} names another keeper")
         if self._clock() - self._beaten >= self._seconds / BEATS:
             self._write()
 
@@ -82,8 +82,8 @@ class Fence:
             self._write(released=True)
 
     def _read(self) -> dict[str, Any]:
-        with self._tree.top() as top, self._tree.directory(top, layout.VERSION, layout.OWN) as own:
-            found = self._tree.read(own, HOLDER, MOST_BYTES) if own is not None else None
+        with self._tree.top() as top, self._tree.directory(top, layout.VERSION, paths.KEEPER) as own:
+            found = self._tree.read(own, layout.HOLDER, MOST_BYTES) if own is not None else None
         try:
             said = json.loads(found[0]) if found else {}
         except ValueError:
@@ -99,10 +99,10 @@ class Fence:
         ):
             if root is None:
                 return False
-            with self._tree.directory(root, layout.OWN, make=True) as own:
+            with self._tree.directory(root, paths.KEEPER, make=True) as own:
                 if own is None:
                     return False
-                self._tree.write(own, HOLDER, [json.dumps(said).encode()])
+                self._tree.write(own, layout.HOLDER, [json.dumps(said).encode()])
         self._beaten = self._clock()
         return True
 

@@ -11,11 +11,11 @@ import sys
 from array import array
 from hashlib import blake2b
 
+from ..l2 import paths
 from . import layout
 from .table import Fingerprint, Shard
 from .tree import Tree
 
-NAME = "uses"
 MAGIC = b"TKCKUSE1"
 _HEAD = struct.Struct("<8sQ")
 DIGEST = 16
@@ -24,18 +24,18 @@ ROW = 20
 
 def save(tree: Tree, root: int, found: Fingerprint) -> None:
     """Write the record of a fingerprint. Raises OSError."""
-    with tree.directory(root, layout.OWN, make=True) as own:
+    with tree.directory(root, paths.KEEPER, make=True) as own:
         if own is None:
             return
-        tree.write(own, NAME, encode(found))
+        tree.write(own, layout.USES, encode(found))
     found.dirty = False
 
 
 def load(tree: Tree, root: int, found: Fingerprint, now: int, most: int) -> bool:
     """Fill an empty fingerprint from its record; False if there is none that is whole. ``most``: rows taken at most."""
     found.loaded = True
-    with tree.directory(root, layout.OWN) as own:
-        read = tree.read(own, NAME, _HEAD.size + DIGEST + ROW * most) if own is not None else None
+    with tree.directory(root, paths.KEEPER) as own:
+        read = tree.read(own, layout.USES, _HEAD.size + DIGEST + ROW * most) if own is not None else None
     return read is not None and decode(read[0], found, now)
 
 

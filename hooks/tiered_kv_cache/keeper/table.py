@@ -6,10 +6,13 @@ one step of the sweep replaces, and finding a row is one bisection.
 
 from __future__ import annotations
 
+import os
+import stat
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from . import layout
 
@@ -54,7 +57,7 @@ class Shard:
 
 @dataclass
 class Clamped:
-    """Times that were outside reason."""
+    """Times that were outside reason, of all fingerprints."""
 
     future: int = 0
     past: int = 0
@@ -62,18 +65,21 @@ class Clamped:
 
 @dataclass
 class Strangers:
-    """Names in one place that are not the keeper's: shown ``names`` (a few), how many in all, and their blocks."""
+    """Names in one place that are not the keeper's: a few ``names``, how many in all, and what their files take."""
 
     names: list[str] = field(default_factory=list)
     count: int = 0
     blocks: int = 0
+    size: int = 0
 
-    MOST_NAMES = 20
+    MOST_NAMES: ClassVar[int] = 20
 
-    def add(self, name: str, blocks: int) -> None:
-        """One more."""
+    def add(self, name: str, about: os.stat_result | None) -> None:
+        """One more. Of a directory only itself counts."""
         self.count += 1
-        self.blocks += blocks
+        if about is not None and stat.S_ISREG(about.st_mode):
+            self.blocks += about.st_blocks
+            self.size += about.st_size
         if len(self.names) < self.MOST_NAMES:
             self.names.append(name)
 
@@ -214,7 +220,8 @@ class Fingerprint:
         new.swept = began
         self.shards[number] = new
         if new.use:
-            self.newest = max(self.newest, max(new.use))
+            latest = max(new.use)
+            self.newest = max(self.newest, latest)
         for pred, use in raised:
             self.used(pred, use)
 

@@ -21,6 +21,8 @@ GONE = (errno.ENOENT, errno.ESTALE)
 NOT_A_DIRECTORY = (errno.ENOTDIR, errno.ELOOP)
 FULL = (errno.EEXIST, errno.ENOTEMPTY, errno.EBUSY)
 UNREADABLE = (errno.EIO, errno.ENXIO, errno.EREMOTEIO)
+LOCAL = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, *UNREADABLE)
+"""Faults of one directory, which must not end a walk: a tenant can make them."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Neither a FIFO nor a device may block or act.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
