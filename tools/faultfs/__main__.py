@@ -49,7 +49,7 @@ def _problems(asked: argparse.Namespace) -> list[str]:
     found = [
         f"{name}={path}: not a directory. fix: make it"
         for name, path in (("BACKING", asked.backing), ("MOUNT", asked.mount))
-        if not os.path.isdir(path)
+        if not path.is_dir()
     ]
     if not asked.control.absolute().parent.is_dir():
         found.append(f"--control={asked.control}: its directory does not exist. fix: make it")
@@ -112,7 +112,7 @@ def _serve(asked: argparse.Namespace) -> int:
         control.start()
     signal.sigwait(ENDS)
     control.close()
-    rules.remove(None, "ENOTCONN")
+    rules.end()
     end = time.monotonic() + DRAIN_SECONDS
     while watch.under_way() and time.monotonic() < end:
         time.sleep(0.01)

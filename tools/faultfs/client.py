@@ -86,7 +86,7 @@ class Faults:
             raise Refused(given["error"])
         return given
 
-    def add(self, kind: str, ops: str = "*", glob: str = "**", *, params: Json | None = None, **when: object) -> Fault:
+    def add(self, kind: str, ops: str = "*", glob: str = "**", *, params: Json | None = None, **when: Any) -> Fault:
         """Switch on a fault of any kind (`faultfs.kinds`)."""
         names = [] if ops == "*" else ops.split()
         rule = {"kind": kind, "ops": names, "glob": glob, "params": params or {}, **when}
@@ -94,91 +94,93 @@ class Faults:
 
     # Errors
 
-    def error(self, errno: str, ops: str = "*", glob: str = "**", **when: object) -> Fault:
+    def error(self, errno: str, ops: str = "*", glob: str = "**", **when: Any) -> Fault:
         """Operations fail with this errno, such as ENOSYS or EDQUOT."""
         return self.add("error", ops, glob, params={"errno": errno}, **when)
 
-    def eio(self, ops: str = "read write", glob: str = "**", **when: object) -> Fault:
+    def eio(self, ops: str = "read write", glob: str = "**", **when: Any) -> Fault:
         return self.error("EIO", ops, glob, **when)
 
-    def enospc(self, ops: str = "write create mkdir", glob: str = "**", **when: object) -> Fault:
+    def enospc(self, ops: str = "write create mkdir", glob: str = "**", **when: Any) -> Fault:
         return self.error("ENOSPC", ops, glob, **when)
 
-    def read_only(self, glob: str = "**", **when: object) -> Fault:
+    def read_only(self, glob: str = "**", **when: Any) -> Fault:
         """EROFS for all that changes something."""
-        changes = "create write fsync truncate fallocate mkdir unlink rmdir rename link symlink chmod chown utime"
+        changes = (
+            "open_write create write fsync truncate fallocate mkdir unlink rmdir rename link symlink chmod chown utime"
+        )
         return self.error("EROFS", changes, glob, **when)
 
-    def eacces(self, ops: str = "open create", glob: str = "**", **when: object) -> Fault:
+    def eacces(self, ops: str = "open create", glob: str = "**", **when: Any) -> Fault:
         return self.error("EACCES", ops, glob, **when)
 
-    def enotconn(self, ops: str = "*", glob: str = "**", **when: object) -> Fault:
+    def enotconn(self, ops: str = "*", glob: str = "**", **when: Any) -> Fault:
         """As of a FUSE mount whose process has died."""
         return self.error("ENOTCONN", ops, glob, **when)
 
-    def estale(self, ops: str = "*", glob: str = "**", **when: object) -> Fault:
+    def estale(self, ops: str = "*", glob: str = "**", **when: Any) -> Fault:
         return self.error("ESTALE", ops, glob, **when)
 
-    def stale_handles(self, glob: str = "**", **when: object) -> Fault:
+    def stale_handles(self, glob: str = "**", **when: Any) -> Fault:
         """A file that is replaced or removed leaves its readers with ESTALE."""
         return self.add("stale_handles", "*", glob, **when)
 
     # Time
 
-    def hang(self, ops: str = "*", glob: str = "**", then: str = "proceed", **when: object) -> Fault:
+    def hang(self, ops: str = "*", glob: str = "**", then: str = "proceed", **when: Any) -> Fault:
         """Operations wait until the fault is removed or released; then they proceed, or fail with the errno `then`."""
         return self.add("hang", ops, glob, params={"then": then}, **when)
 
     def delay(
-        self, ops: str, glob: str = "**", ms: float = 0, ms_per_mb: float = 0, total_mb_s: float = 0, **when: object
+        self, ops: str, glob: str = "**", ms: float = 0, ms_per_mb: float = 0, total_mb_s: float = 0, **when: Any
     ) -> Fault:
         """Operations take longer: fixed, by size, and by what all of them together may move (MB = 10^6 bytes)."""
         return self.add("delay", ops, glob, params={"ms": ms, "ms_per_mb": ms_per_mb, "total_mb_s": total_mb_s}, **when)
 
     # Data
 
-    def lost_tail(self, glob: str = "**", keep: float = 0.5, **when: object) -> Fault:
+    def lost_tail(self, glob: str = "**", keep: float = 0.5, **when: Any) -> Fault:
         """Each write says that it stored all and stores this fraction."""
         return self.add("lost_tail", "*", glob, params={"keep": keep}, **when)
 
-    def cut(self, glob: str = "**", keep: float = 0.5, **when: object) -> Fault:
+    def cut(self, glob: str = "**", keep: float = 0.5, **when: Any) -> Fault:
         """A file is cut to this fraction at its last close."""
         return self.add("cut", "*", glob, params={"keep": keep}, **when)
 
-    def short_read(self, glob: str = "**", keep: float = 0.5, **when: object) -> Fault:
+    def short_read(self, glob: str = "**", keep: float = 0.5, **when: Any) -> Fault:
         return self.add("short_read", "*", glob, params={"keep": keep}, **when)
 
-    def flip(self, glob: str = "**", bits: int = 1, **when: object) -> Fault:
+    def flip(self, glob: str = "**", bits: int = 1, **when: Any) -> Fault:
         """So many bits of each read are wrong."""
         return self.add("flip", "*", glob, params={"bits": bits}, **when)
 
-    def zeros(self, glob: str = "**", keep: float = 0.5, **when: object) -> Fault:
+    def zeros(self, glob: str = "**", keep: float = 0.5, **when: Any) -> Fault:
         """The part of each read after this fraction is zeros."""
         return self.add("zeros", "*", glob, params={"keep": keep}, **when)
 
-    def ignore(self, ops: str, glob: str = "**", **when: object) -> Fault:
+    def ignore(self, ops: str, glob: str = "**", **when: Any) -> Fault:
         """Operations say that they were done and do nothing: `utime`, `fsync`, `unlink` ..."""
         return self.add("ignore", ops, glob, **when)
 
-    def noatime(self, glob: str = "**", **when: object) -> Fault:
+    def noatime(self, glob: str = "**", **when: Any) -> Fault:
         """Reads leave the access time alone; with `ignore("utime")` nothing changes it."""
         return self.add("noatime", "*", glob, **when)
 
     # Views
 
-    def stale(self, seconds: float = 1.0, ops: str = "*", glob: str = "**", **when: object) -> Fault:
+    def stale(self, seconds: float = 1.0, ops: str = "*", glob: str = "**", **when: Any) -> Fault:
         """Processes other than the one that changes something see it so much later, as with Curvine's entry_timeout."""
         return self.add("stale", ops, glob, params={"seconds": seconds}, **when)
 
-    def vanish(self, glob: str = "**", seconds: float = 0.0, **when: object) -> Fault:
+    def vanish(self, glob: str = "**", seconds: float = 0.0, **when: Any) -> Fault:
         """The target of a rename is gone so much later."""
         return self.add("vanish", "*", glob, params={"seconds": seconds}, **when)
 
-    def old_size(self, glob: str = "**", **when: object) -> Fault:
+    def old_size(self, glob: str = "**", **when: Any) -> Fault:
         """A file that replaced one of another size is seen with the old size, while the fault is on."""
         return self.add("old_size", "*", glob, **when)
 
-    def late_space(self, seconds: float = 3.5, glob: str = "**", **when: object) -> Fault:
+    def late_space(self, seconds: float = 3.5, glob: str = "**", **when: Any) -> Fault:
         """Space of removed files counts as used so much longer."""
         return self.add("late_space", "*", glob, params={"seconds": seconds}, **when)
 

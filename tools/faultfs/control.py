@@ -32,7 +32,7 @@ def answer(request: Mapping[str, Any], rules: Rules, watch: Watch) -> Json:
         "remove": lambda: {"removed": rules.remove(_number(number), outcome)},
         "release": lambda: {"released": rules.release(_number(number), outcome)},
         "clear": lambda: {"removed": rules.remove(None, outcome)},
-        "rules": lambda: {"rules": rules.list()},
+        "rules": lambda: {"rules": rules.describe()},
         "counters": lambda: dict(watch.counters()),
         "under_way": lambda: {"under_way": watch.under_way()},
     }

@@ -1,5 +1,8 @@
 """The operations: each is passed to the backing directory unless a fault meets it."""
 
+# The system calls themselves, on text that need not be valid UTF-8:
+# ruff: noqa: PTH101, PTH102, PTH106, PTH108, PTH115, PTH116, PTH211
+
 from __future__ import annotations
 
 import contextlib
@@ -57,12 +60,14 @@ class Filesystem:
         return f"/proc/self/fd/{self._root}/{path or '.'}"
 
     @contextlib.contextmanager
-    def _operation(self, op: str, *paths: str, pid: int = 0, size: int = 0) -> Iterator[Fired]:
+    def _operation(
+        self, op: str, *paths: str, pid: int = 0, size: int = 0, stream: int = 0, also: str = ""
+    ) -> Iterator[Fired]:
         ticket, error = self.watch.begin(op, paths[0], pid), ""
         try:
-            rules = self.rules.fire(op, *paths)
+            rules = self.rules.fire({op, also}, *paths)
             for rule in rules:
-                self.rules.apply(rule, size)
+                self.rules.apply(rule, size, stream)
             yield Fired(rules)
         except OSError as failed:
             error = errno.errorcode.get(failed.errno or 0, str(failed.errno))
@@ -149,8 +154,18 @@ class Filesystem:
 
     def open(self, path: str, flags: int, pid: int) -> int:
         """Open for reading or writing; the handle's number. O_DIRECT ends here: our buffers are not aligned."""
-        with self._operation("open", path, pid=pid) as fired:
-            return self._handles.add(os.open(self._real(path), self._flags(flags, fired)), path)
+        writes = (flags & os.O_ACCMODE) != os.O_RDONLY
+        with self._operation("open", path, pid=pid, also="open_write" if writes else "") as fired:
+            fd = os.open(self._real(path), self._flags(flags, fired) & ~os.O_TRUNC)
+            number = self._handles.add(fd, path)
+        if flags & os.O_TRUNC:
+            # The kernel leaves it to us; it is a truncation like any other.
+            try:
+                self.truncate(path, 0, number, pid)
+            except OSError:
+                self._handles.close(number)
+                raise
+        return number
 
     def create(self, path: str, flags: int, mode: int, owner: tuple[int, int], pid: int) -> int:
         """Make and open a file; owner is the caller's uid and gid."""
@@ -170,7 +185,7 @@ class Filesystem:
     def read_into(self, buffer: memoryview, offset: int, number: int, pid: int) -> int:
         """Fill the kernel's buffer from an offset; how many bytes."""
         handle, asked = self._handles[number], len(buffer)
-        with self._operation("read", handle.path, pid=pid, size=asked) as fired:
+        with self._operation("read", handle.path, pid=pid, size=asked, stream=number) as fired:
             if handle.stale:
                 raise OSError(errno.ESTALE, handle.path)
             seen = self._seen_size(handle.path, handle.inode)
@@ -189,7 +204,7 @@ class Filesystem:
     def write_from(self, buffer: memoryview, offset: int, number: int, pid: int) -> int:
         """Store what the kernel hands over; how many bytes it is told."""
         handle, asked = self._handles[number], len(buffer)
-        with self._operation("write", handle.path, pid=pid, size=asked) as fired:
+        with self._operation("write", handle.path, pid=pid, size=asked, stream=number) as fired:
             if handle.stale:
                 raise OSError(errno.ESTALE, handle.path)
             if "ignore" in fired:
@@ -324,6 +339,10 @@ class Filesystem:
                 for value, kept in zip(times, (known.st_atime_ns, known.st_mtime_ns), strict=True)
             )
             os.utime(real, ns=(chosen[0], chosen[1]), follow_symlinks=False)
+
+    def path_of(self, number: int) -> str:
+        """The path by which an open file was opened."""
+        return self._handles[number].path
 
     # What follows a change
 

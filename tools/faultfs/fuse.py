@@ -75,7 +75,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc]
     def open(self, path: str, flags: int) -> int:
         return self.filesystem.open(_name(path), flags, _pid())
 
-    def create(self, path: str, mode: int, flags: int) -> int:  # type: ignore[override]
+    def create(self, path: str, mode: int, flags: int) -> int:
         uid, gid, pid = _caller()
         return self.filesystem.create(_name(path), flags, mode, (uid, gid), pid)
 
@@ -97,9 +97,8 @@ class Operations(mfusepy.Operations):  # type: ignore[misc]
         self.filesystem.release(fh, _pid())
         return 0
 
-    def truncate(self, path: str | None, length: int, fh: int | None = None) -> int:
-        self.filesystem.truncate(_name(path or "/"), length, fh, _pid())
-        return 0
+    def truncate(self, path: str, length: int, fh: int | None = None) -> int:
+        raise NotImplementedError("Mount.truncate_fuse_3 hands the open file on")
 
     def fallocate(self, path: str | None, mode: int, offset: int, size: int, fh: int) -> int:
         self.filesystem.fallocate(fh, mode, offset, size, _pid())
@@ -130,16 +129,15 @@ class Operations(mfusepy.Operations):  # type: ignore[misc]
     def rename(self, old: str, new: str) -> int:
         raise NotImplementedError("Mount.rename_fuse_3 hands the flags on")
 
-    def chmod(self, path: str | None, mode: int) -> int:
-        self.filesystem.chmod(_name(path or "/"), mode, _pid())
+    def chmod(self, path: str, mode: int) -> int:
+        raise NotImplementedError("Mount.chmod_fuse_3 hands the open file on")
+
+    def chown(self, path: str, uid: int, gid: int) -> int:
+        self.filesystem.chown(_name(path), uid, gid, _pid())
         return 0
 
-    def chown(self, path: str | None, uid: int, gid: int) -> int:
-        self.filesystem.chown(_name(path or "/"), uid, gid, _pid())
-        return 0
-
-    def utimens(self, path: str | None, times: tuple[int, int] | None = None) -> int:
-        self.filesystem.utime(_name(path or "/"), times, _pid())
+    def utimens(self, path: str, times: tuple[int, int] | None = None) -> int:
+        self.filesystem.utime(_name(path), times, _pid())
         return 0
 
 
@@ -151,6 +149,27 @@ class Mount(mfusepy.FUSE):  # type: ignore[misc]
 
     def write(self, path: bytes | None, buf: Any, size: int, offset: int, fip: Any) -> int:
         return int(self.operations.filesystem.write_from(_memory(buf, size), offset, fip.contents.fh, _pid()))
+
+    def truncate_fuse_3(self, path: bytes | None, length: int, fip: Any) -> int:
+        number = fip.contents.fh if fip else None
+        self.operations.filesystem.truncate(self._path(path, fip), length, number, _pid())
+        return 0
+
+    def chmod_fuse_3(self, path: bytes | None, mode: int, fip: Any) -> int:
+        self.operations.filesystem.chmod(self._path(path, fip), mode, _pid())
+        return 0
+
+    def chown_fuse_3(self, path: bytes | None, uid: int, gid: int, fip: Any) -> int:
+        return int(self._chown(b"/" + os.fsencode(self._path(path, fip)), uid, gid))
+
+    def utimens_fuse_3(self, path: bytes | None, buf: Any, fip: Any) -> int:
+        return int(self.utimens_fuse_2(b"/" + os.fsencode(self._path(path, fip)), buf))
+
+    def _path(self, path: bytes | None, fip: Any) -> str:
+        """The path; of an open file the one by which it was opened, since libfuse gives none."""
+        if path is None:
+            return str(self.operations.filesystem.path_of(fip.contents.fh))
+        return _name(path.decode(self.encoding, self.errors))
 
     def rename_fuse_3(self, old: bytes, new: bytes, flags: int) -> int:
         paths = [_name(path.decode(self.encoding, self.errors)) for path in (old, new)]

@@ -11,10 +11,11 @@ from typing import Any
 from .globs import compiled
 
 OPERATIONS = frozenset(
-    "stat open create read write flush release fsync truncate fallocate readdir mkdir unlink rmdir rename link symlink "
+    "stat open open_write create read write flush release fsync truncate fallocate readdir mkdir unlink rmdir rename link symlink "
     "readlink chmod chown utime statfs".split()
 )
-"""`stat` is also the look-up of a name; `flush` is close(2) and `release` the last close of an open file."""
+"""`open_write` is an open for writing, which is an `open` too; `stat` is also the look-up of a name; `flush` is close(2)
+and `release` the last close of an open file."""
 
 CHANGES = frozenset("create mkdir unlink rmdir rename link symlink truncate".split())
 

@@ -38,7 +38,7 @@ def all_mounts() -> list[Mount]:
 
 def at(point: Path) -> list[Mount]:
     """Mounts of ours at this directory, the uppermost first. Looks at no file below it: it may hang."""
-    place = Path(os.path.abspath(point))
+    place = Path(os.path.abspath(point))  # noqa: PTH100 - resolve() would ask the mount
     return [one for one in reversed(all_mounts()) if one.point == place and one.kind == f"fuse.{SUBTYPE}"]
 
 

@@ -34,6 +34,8 @@ class Rule:
     """What a released hang does: `proceed` or an errno's name."""
     free_at: float = 0.0
     """When the stream shared by all operations of a delay is free again, by the monotonic clock."""
+    streams: dict[int, float] = field(default_factory=dict)
+    """The same of each open file: the kernel asks for several pieces of one file at a time."""
 
     def describe(self) -> dict[str, Any]:
         """What the control socket tells of it."""
@@ -94,21 +96,21 @@ class Rules:
                 rule.gate = threading.Event()
         return len(held)
 
-    def list(self) -> list[dict[str, Any]]:
+    def describe(self) -> list[dict[str, Any]]:
         return [rule.describe() for rule in self._rules]
 
     def on(self, kind: str) -> bool:
         """Whether a rule of this kind is switched on."""
         return any(rule.kind == kind for rule in self._rules)
 
-    def fire(self, op: str, *paths: str) -> list[Rule]:
-        """The rules that meet this operation on any of these paths; their counts go down."""
+    def fire(self, ops: set[str], *paths: str) -> list[Rule]:
+        """The rules that meet an operation of any of these names on any of these paths; their counts go down."""
         if not self._rules:
             return []
         fired = []
         with self._lock:
             for rule in self._rules:
-                if op not in rule.ops or rule.count == 0 or not any(matches(rule.glob, path) for path in paths):
+                if ops.isdisjoint(rule.ops) or rule.count == 0 or not any(matches(rule.glob, path) for path in paths):
                     continue
                 if rule.skip:
                     rule.skip -= 1
@@ -121,11 +123,20 @@ class Rules:
                 fired.append(rule)
         return fired
 
-    def apply(self, rule: Rule, size: int) -> None:
+    def end(self) -> None:
+        """Everything fails with ENOTCONN from now on, what hangs too."""
+        with self._lock:
+            old = [rule.number for rule in self._rules]
+        self.add({"kind": "error", "params": {"errno": "ENOTCONN"}})
+        for number in old:
+            self.remove(number, "ENOTCONN")
+
+    def apply(self, rule: Rule, size: int, stream: int) -> None:
         """Wait or fail as an error, a hang or a delay says; other kinds are the operation's own business.
 
         Args:
             size: bytes that the operation moves.
+            stream: the open file that it moves them for; 0 = none.
 
         Raises:
             OSError: the fault.
@@ -137,16 +148,19 @@ class Rules:
             if rule.outcome != "proceed":
                 _fail(rule.outcome)
         elif rule.kind == "delay":
-            time.sleep(self._pause(rule, size))
+            time.sleep(self._pause(rule, size, stream))
 
-    def _pause(self, rule: Rule, size: int) -> float:
-        pause = (rule.params["ms"] + rule.params["ms_per_mb"] * size / MB) / 1000
-        if not rule.params["total_mb_s"]:
-            return float(pause)
+    def _pause(self, rule: Rule, size: int, stream: int) -> float:
+        asked, own = rule.params, rule.params["ms_per_mb"] * size / MB / 1000
         with self._lock:
             now = time.monotonic()
-            rule.free_at = max(rule.free_at, now) + size / MB / rule.params["total_mb_s"]
-            return float(max(pause, rule.free_at - now))
+            ready = now + own
+            if stream and own:
+                ready = rule.streams[stream] = max(rule.streams.get(stream, 0.0), now) + own
+            if asked["total_mb_s"]:
+                rule.free_at = max(rule.free_at, now) + size / MB / asked["total_mb_s"]
+                ready = max(ready, rule.free_at)
+        return float(ready - now + asked["ms"] / 1000)
 
 
 def _fail(name: str) -> None:

@@ -22,7 +22,7 @@ def _check(result: int, path: str | Path = "") -> None:
 def rename_with_flags(old: str, new: str, flags: int) -> None:
     """renameat2(2). The plain call where there are no flags, since not every filesystem has the other."""
     if not flags:
-        os.rename(old, new)
+        os.rename(old, new)  # noqa: PTH104 - as its sibling below
         return
     _check(_libc.renameat2(AT_FDCWD, os.fsencode(old), AT_FDCWD, os.fsencode(new), ctypes.c_uint(flags)), old)
 
