@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import l2root, l2root_config, names
 from .findings import UsageError
+from .keeper.arguments import arguments as keeper_arguments
 from .termination import leave_message
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -87,7 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     fetch.add_argument(
         "--lease", type=float, default=90.0, metavar="SECONDS", help="silence after which a writer counts as dead (90)"
     )
+    keeper = verbs.add_parser("keeper", help="keep the L2 volume within its quotas, and clean it; or ask one that runs")
+    keeper.set_defaults(run=_keeper)
+    keeper_arguments(keeper)
     return parser
+
+
+def _keeper(args: argparse.Namespace) -> int:
+    from .keeper import command  # noqa: PLC0415
+
+    return OK if command.main(args) else FAILED
 
 
 def _fetch(args: argparse.Namespace) -> int:

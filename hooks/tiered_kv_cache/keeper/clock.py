@@ -1,0 +1,43 @@
+"""One clock: that of the filesystem, read from the time of a file written there. Pods' clocks differ."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+JUMP_SECONDS = 300.0
+STEADY_READINGS = 3
+
+
+class Clock:
+    """Seconds of the filesystem, as of the last reading. ``steady`` is false after a jump, until it goes on evenly.
+
+    While it is not steady nothing is removed for its age: a clock set ahead would let everything expire at once.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._last: tuple[float, float] | None = None
+        self._even = STEADY_READINGS
+        self.jumps = 0
+
+    def read(self, seconds: float) -> None:
+        """The time of a file that was just written."""
+        here = self._monotonic()
+        if self._last is not None:
+            if abs((seconds - self._last[0]) - (here - self._last[1])) > JUMP_SECONDS:
+                self.jumps += 1
+                self._even = 0
+            else:
+                self._even += 1
+        self._last = (seconds, here)
+
+    @property
+    def steady(self) -> bool:
+        """Ages can be trusted."""
+        return self._last is not None and self._even >= STEADY_READINGS
+
+    def now(self) -> int:
+        """Seconds since the epoch. Needs a reading before."""
+        assert self._last is not None
+        return int(self._last[0] + self._monotonic() - self._last[1])

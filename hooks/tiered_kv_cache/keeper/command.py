@@ -1,0 +1,163 @@
+"""The verb keeper: settings in, a service, one round, or a table out."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from .. import names
+from ..findings import UsageError
+from ..termination import leave_message
+from . import config, kube, lease, report, server
+from .config import Settings
+from .events import Events
+from .keeper import Keeper
+from .pace import Pace
+from .service import Service
+from .tree import Tree
+from .watch import Watch
+
+STATUS_SECONDS = 5.0
+
+
+def main(args: argparse.Namespace) -> bool:
+    """Run; True if all is well. Raises UsageError."""
+    if args.what == "status":
+        return _status(args)
+    if not args.config and not args.mount:
+        raise UsageError(
+            "keeper: neither --config nor --mount is given. Fix: name the settings, or the volume for a look"
+        )
+    settings = config.load(args.config, args.mount) if args.config else config.parse({}, "--mount", args.mount)
+    return _once(args, settings) if args.once else _service(args, settings)
+
+
+def _once(args: argparse.Namespace, settings: Settings) -> bool:
+    """One round in this process, with a deadline on each operation."""
+    right = lease.Right(None)
+    keeper = Keeper(settings, right.check, dry=args.dry_run, events=Events(log=_say))
+    outcome: list[BaseException | None] = []
+
+    def work() -> None:
+        try:
+            if not args.dry_run:
+                right.fence = _fence(settings, keeper)
+                while not right.take():
+                    if not _is_tree(keeper):
+                        break
+                    time.sleep(1)
+            keeper.round()
+            if right.fence is not None:
+                right.fence.release()
+            outcome.append(None)
+        except BaseException as err:
+            outcome.append(err)
+
+    threading.Thread(target=work, name="volume", daemon=True).start()
+    while not outcome:
+        time.sleep(0.05)
+        seconds, what = keeper.watch.stuck()
+        if seconds > settings.deadline:
+            outcome.append(OSError(0, f"the volume has not answered for {seconds:.0f} s ({what})"))
+    if isinstance(outcome[0], OSError | lease.LeaseLost):
+        why = getattr(outcome[0], "strerror", None) or outcome[0]
+        text = f"keeper: {settings.mount}: {why}. Fix: mend the volume, or look who else keeps it"
+        print(text, file=sys.stderr, flush=True)
+        leave_message(text)
+        sys.stdout.flush()
+        os._exit(1)
+    if outcome[0] is not None:
+        raise outcome[0]
+    _print(keeper.state.as_json(), args.json)
+    return True
+
+
+def _is_tree(keeper: Keeper) -> bool:
+    with keeper.x.tree.top() as top, keeper.x.tree.directory(top, "v1") as root:
+        return root is not None
+
+
+def _service(args: argparse.Namespace, settings: Settings) -> bool:
+    api = kube.connect()
+    where = settings.lease
+    namespace = where.namespace or _namespace()
+    if where.name and api is None:
+        raise UsageError(
+            f"lease.name: {where.name!r} is set, and this process runs in no cluster. Fix: leave it out; the mark in the tree decides"
+        )
+    election = (
+        kube.KubeLease(api, namespace, where.name, _identity(), seconds=where.seconds) if api and where.name else None
+    )
+    events = Events(api, namespace, _say)
+    right = lease.Right(None, election)
+    watch = Watch()
+    keeper = Keeper(settings, right.check, dry=args.dry_run, events=events, watch=watch)
+    if not args.dry_run:
+        right.fence = _fence(settings, keeper)
+    if settings.port:
+        try:
+            server.serve(keeper.state, settings.port)
+        except OSError as err:
+            raise UsageError(f"port: {settings.port}: {err.strerror}. Fix: give a free one, or 0 for none") from err
+    Service(keeper, right, election, _say, _leave).run()
+    return True
+
+
+def _leave(code: int) -> None:
+    sys.stdout.flush()
+    os._exit(code)
+
+
+def _fence(settings: Settings, keeper: Keeper) -> lease.Fence:
+    # A tree of its own: the fence must not ask itself whether it may write.
+    return lease.Fence(Tree(settings.mount, Pace(0), keeper.watch), _identity(), settings.lease.seconds)
+
+
+def _identity() -> str:
+    # With the process: a container that restarts in its Pod is another keeper.
+    return f"{os.environ.get(names.ENV_POD_NAME) or socket.gethostname()}-{os.getpid()}-{int(time.time())}"
+
+
+def _namespace() -> str:
+    with contextlib.suppress(OSError):
+        return Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace").read_text().strip()
+    return "default"
+
+
+def _status(args: argparse.Namespace) -> bool:
+    import httpx  # noqa: PLC0415
+
+    try:
+        with httpx.Client(trust_env=False, timeout=STATUS_SECONDS) as client:
+            answer = client.get(args.url.rstrip("/") + "/status")
+            answer.raise_for_status()
+            status: dict[str, Any] = answer.json()
+    except (httpx.HTTPError, ValueError) as err:
+        text = f"keeper: {args.url} gives no status: {err}. Fix: --url of a keeper that runs, by port forwarding say"
+        print(text, file=sys.stderr)
+        return False
+    _print(status, args.json)
+    return not status["problem"] and not status["stuck"]["seconds"]
+
+
+def _print(status: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(status, indent=2))
+        return
+    from rich.console import Console  # noqa: PLC0415
+
+    console = Console()
+    report.show(status, console if console.is_terminal else Console(width=160))
+
+
+def _say(line: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"keeper: {line}", file=sys.stderr, flush=True)

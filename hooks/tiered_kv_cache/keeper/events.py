@@ -1,0 +1,72 @@
+"""Kubernetes events about what a person should know, each at most once an hour; without a cluster they are log lines."""
+
+from __future__ import annotations
+
+import os
+import queue
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from .. import names
+from ..findings import shorten
+from .kube import Answer, Api
+
+AGAIN_SECONDS = 3600.0
+MOST_KEYS = 10_000
+MOST_WAITING = 100
+
+
+class Events:
+    """``say`` never waits for the API server: a thread sends, and what does not fit its queue is only logged."""
+
+    def __init__(
+        self, api: Api | None = None, namespace: str = "", log: Callable[[str], None] = lambda line: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        self._api, self._namespace, self._log, self._clock = api, namespace, log, clock
+        self._said: dict[tuple[str, str], float] = {}
+        self._waiting: queue.Queue[tuple[str, str]] = queue.Queue(MOST_WAITING)
+        if api is not None:
+            threading.Thread(target=self._send_all, name="events", daemon=True).start()
+
+    def say(self, reason: str, about: str, text: str) -> bool:
+        """Tell ``text``; False if it was told for this ``reason`` and ``about`` within the hour."""
+        key, now = (reason, about), self._clock()
+        if key in self._said and now - self._said[key] < AGAIN_SECONDS:
+            return False
+        if len(self._said) >= MOST_KEYS:
+            self._said.clear()
+        self._said[key] = now
+        self._log(f"{reason}: {text}")
+        if self._api is not None:
+            try:
+                self._waiting.put_nowait((reason, text))
+            except queue.Full:
+                self._log(f"{reason}: no event was made, {MOST_WAITING} wait for the API server")
+        return True
+
+    def _send_all(self) -> None:
+        assert self._api is not None
+        while True:
+            reason, text = self._waiting.get()
+            try:
+                self._api.call("POST", f"/api/v1/namespaces/{self._namespace}/events", self._event(reason, text))
+            except Answer as err:
+                self._log(f"{reason}: no event was made: {err}")
+
+    def _event(self, reason: str, text: str) -> dict[str, object]:
+        pod, now = os.environ.get(names.ENV_POD_NAME, ""), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return {
+            "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": reason, "message": shorten(text, 1000),
+            "metadata": {"name": f"{pod or 'keeper'}.{secrets.token_hex(6)}", "namespace": self._namespace},
+            "involvedObject": {
+                "kind": "Pod", "apiVersion": "v1", "name": pod, "namespace": self._namespace,
+                "uid": os.environ.get(names.ENV_POD_UID, ""),
+            },
+            "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+            "source": {"component": "tiered-kv-cache-keeper"}, "reportingComponent": f"{names.DOMAIN}/keeper",
+            "reportingInstance": pod,
+        }  # fmt: skip
