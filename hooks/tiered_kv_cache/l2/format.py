@@ -37,7 +37,8 @@ class FormatError(Exception):
         self.cause = cause
 
 
-CAUSES = ("magic", "header", "key", "layout", "length", "checksum")
+CAUSES = ("magic", "header", "key", "layout", "length", "checksum", "kind")
+"""The last: no regular file."""
 
 
 @dataclass(frozen=True)

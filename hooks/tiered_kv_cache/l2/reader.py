@@ -1,0 +1,338 @@
+"""Loads: objects are read by several threads, each into a small buffer of its own, verified there slice by slice, and copied
+into the buffers of all requests that wait for them.
+
+Never straight into LMCache's memory: a read that hangs would write there whenever it comes back. The private buffer stays in
+the processor's cache between read, checksum and copy, so the copy costs little (docs/benchmarks/l2.md).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import mmap
+import os
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from . import errors, format
+from .breaker import Breaker
+from .config import Settings
+from .known import Known
+from .metrics import LOAD, Metrics
+from .pool import Pool
+from .task import Ref, Slot, Task, Watch
+from .tree import Tree
+
+logger = logging.getLogger(__name__)
+
+AHEAD_BYTES = 64 << 20
+"""No more than this is asked of the kernel's read-ahead for one object."""
+
+
+class _Abandoned(Exception):
+    """Nobody waits for this object any more."""
+
+
+class _Buffer(threading.local):
+    """A header and a slice for each thread, aligned to pages (O_DIRECT)."""
+
+    def __init__(self) -> None:
+        self.memory = mmap.mmap(-1, format.HEADER + format.SLICE)
+        self.view = memoryview(self.memory)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+
+
+class Parts(NamedTuple):
+    """What the reader shares with the rest of the tier."""
+
+    settings: Settings
+    tree: Tree
+    watch: Watch
+    metrics: Metrics
+    breaker: Breaker
+    present: Known
+    unreadable: Known
+
+
+class Flight:
+    """One object under way, for all who want it. ``slots``: who came before it was read; ``late``: since then."""
+
+    __slots__ = ("_reader", "ahead", "late", "ref", "slots", "started")
+
+    def __init__(self, reader: Reader, slot: Slot) -> None:
+        self._reader, self.ref = reader, slot.ref
+        self.slots, self.late = [slot], list[Slot]()
+        self.started = False
+        self.ahead = False
+
+    def run(self) -> None:
+        """In a thread of the pool."""
+        self._reader.fly(self)
+
+    def abandoned(self) -> bool:
+        """Whether nobody waits."""
+        return not any(slot.open for slot in self.slots) and not any(slot.open for slot in self.late)
+
+
+class Reader:
+    """The loads of one tier."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._settings, self._tree, self._watch, self._metrics = parts[:4]
+        self._breaker, self._present, self._unreadable = parts.breaker, parts.present, parts.unreadable
+        self.pool = Pool("load", parts.settings.load_threads)
+        self.progress = 0.0
+        """Monotonic time at which any thread last got bytes."""
+        self.last_good: Ref | None = None
+        """An object that was just read, for the probe."""
+        self._flights: dict[str, Flight] = {}
+        self._lock = threading.Lock()
+        self._buffer = _Buffer()
+        self._hits = self._metrics.hits.labels(LOAD)
+        self._bytes = self._metrics.bytes.labels(LOAD)
+        self._seconds = self._metrics.seconds.labels(LOAD)
+
+    def load(self, items: Sequence[tuple[Ref, memoryview]], chunks: int, done: Callable[[Task], None]) -> None:
+        """Fill the views; ``done`` gets the task, whose slots tell the causes, once. Never blocks in the filesystem.
+
+        ``chunks``: how many chunks of tokens the objects are, for what computing them would cost.
+        """
+
+        def finish(task: Task) -> None:
+            self._seconds.observe(time.monotonic() - task.started)
+            for slot in task.slots:
+                if slot.cause is None:
+                    self._hits.inc()
+                else:
+                    self._metrics.misses.labels(LOAD, slot.cause).inc()
+            done(task)
+
+        settings = self._settings
+        now = time.monotonic()
+        deadline = now + self.allowed(sum(ref.length for ref, _ in items), chunks)
+        task = Task(
+            items,
+            deadline,
+            finish,
+            stall=settings.stall_ms / 1000,
+            progress=lambda: self.progress,
+            gave_up=self._gave_up,
+        )
+        if self._breaker.is_open or self.pool.all_stuck():
+            task.give_up(errors.BREAKER if self._breaker.is_open else errors.STUCK)
+            return
+        self._watch.add(task)
+        for slot in task.slots:
+            self._board(slot)
+
+    def allowed(self, size: int, chunks: int) -> float:
+        """Seconds that a load may take."""
+        settings = self._settings
+        allowed = settings.load_base_ms + settings.load_ms_per_mib * size / (1 << 20)
+        if settings.recompute_ms_per_chunk:
+            allowed = min(allowed, max(settings.load_floor_ms, settings.recompute_ms_per_chunk * chunks))
+        return allowed / 1000
+
+    def _gave_up(self, cause: str) -> None:
+        if cause == errors.STALL:
+            self._breaker.trip(cause)
+        elif cause == errors.DEADLINE:
+            self._breaker.failed(cause)
+
+    def _board(self, slot: Slot) -> None:
+        """Let the slot join a flight for its object, or start one."""
+        if slot.ref.name in self._unreadable:
+            slot.finish(errors.KNOWN_UNREADABLE)
+            return
+        with self._lock:
+            flight = self._flights.get(slot.ref.name)
+            if flight is not None and flight.ref == slot.ref:
+                if flight.started and flight.abandoned():
+                    stuck = True
+                else:
+                    (flight.late if flight.started else flight.slots).append(slot)
+                    self._metrics.shared.inc()
+                    return
+            else:
+                stuck = False
+                flight = Flight(self, slot)
+                self._flights[slot.ref.name] = flight
+        if stuck:
+            slot.finish(errors.STUCK)
+        else:
+            self.pool.submit(flight)
+
+    def fly(self, flight: Flight) -> None:
+        """Read one object for all who wait. In a thread of the pool."""
+        with self._lock:
+            flight.started = True
+        self._read_ahead()
+        cause: str | None = None
+        left = False
+        try:
+            self._fetch(flight)
+            self._breaker.ok()
+            self._bytes.inc(flight.ref.length)
+            self.last_good = flight.ref
+            self._present.add(flight.ref.name)
+        except _Abandoned:
+            left = True
+        except format.FormatError as err:
+            cause = err.cause
+        except OSError as err:
+            cause = self._failed(flight.ref.name, err)
+        except Exception:
+            logger.exception("L2 load of %s", flight.ref.name)
+            cause = errors.INTERNAL
+        if cause is not None:
+            self._present.forget(flight.ref.name)
+        self._land(flight, cause, left)
+
+    def _failed(self, name: str, err: OSError) -> str:
+        cause = errors.label(err)
+        if err.errno in errors.GONE:
+            self._breaker.trip(cause)
+        elif cause != "ENOENT":
+            if err.errno in errors.UNREADABLE:
+                self._unreadable.add(name)
+            self._breaker.failed(cause)
+        else:
+            self._breaker.ok()
+        return cause
+
+    def _land(self, flight: Flight, cause: str | None, left: bool) -> None:
+        """Tell everybody. Who came late gets a copy of what somebody else has, before that one is told.
+
+        ``left``: those who came in time have all given up before the end; who came late needs a flight of their own.
+        """
+        with self._lock:
+            if self._flights.get(flight.ref.name) is flight:
+                del self._flights[flight.ref.name]
+        again = []
+        for slot in flight.late:
+            if left or (cause is None and not self._copy(flight.slots, slot)):
+                again.append(slot)
+            else:
+                slot.finish(cause)
+        for slot in flight.slots:
+            slot.finish(cause)
+        for slot in again:
+            if slot.open:
+                self._board(slot)
+
+    def _copy(self, sources: Sequence[Slot], target: Slot) -> bool:
+        """Copy from a slot that has all of the object into one that came late. False if no source was left."""
+        for source in sources:
+            at = 0
+            while at < source.ref.length:
+                n = min(format.SLICE, source.ref.length - at)
+                with source.gate:
+                    if not source.open:
+                        break
+                    with target.gate:
+                        if not target.open:
+                            return True
+                        ctypes.memmove(target.address + at, source.address + at, n)
+                at += n
+            else:
+                return True
+        return False
+
+    def _fetch(self, flight: Flight) -> None:
+        """Read and verify; raises FormatError, OSError or _Abandoned."""
+        try:
+            self._fetch_once(flight)
+        except OSError as err:
+            if errors.label(err) != "ESTALE":
+                raise
+            self._fetch_once(flight)  # On NFS, a rename over the file takes it away from those who have it open.
+
+    def _fetch_once(self, flight: Flight) -> None:
+        ref = flight.ref
+        try:
+            fd = self._tree.open(ref.name)
+        except OSError as err:
+            if err.errno == errors.LINK:
+                self._wrong(ref.name, None, "kind")
+            raise
+        inode = None
+        try:
+            found = os.fstat(fd)
+            inode = found.st_ino
+            if not stat.S_ISREG(found.st_mode):
+                raise format.FormatError("kind", "no regular file")
+            if found.st_size != format.HEADER + ref.length:
+                raise format.FormatError("length", f"{found.st_size} bytes")
+            self._verify(fd, flight)
+        except format.FormatError as err:
+            self._wrong(ref.name, inode, err.cause)
+            raise
+        finally:
+            os.close(fd)
+
+    def _verify(self, fd: int, flight: Flight) -> None:
+        ref, slots, view = flight.ref, flight.slots, self._buffer.view
+        source = self._buffer.address + format.HEADER
+        length, at = ref.length, 0
+        digests = []
+        header: format.Header | None = None
+        while at < length:
+            n = min(format.SLICE, length - at)
+            if header is None:
+                self._read(fd, view, format.HEADER + n, 0)
+                header = format.decode_header(view[: format.HEADER])
+                format.check(header, format.Expected(ref.name, ref.salt, ref.layout, length), format.HEADER + length)
+            else:
+                self._read(fd, view[format.HEADER :], n, format.HEADER + at)
+            self.progress = time.monotonic()
+            digests.append(format.slice_digest(view[format.HEADER : format.HEADER + n]))
+            wanted = False
+            for slot in slots:
+                with slot.gate:
+                    if slot.open:
+                        wanted = True
+                        ctypes.memmove(slot.address + at, source, n)
+            if not wanted:
+                raise _Abandoned
+            at += n
+        if header is None or format.fold(digests) != header.payload_checksum:
+            raise format.FormatError("checksum", "the payload's checksum differs")
+
+    def _read(self, fd: int, view: memoryview, n: int, at: int) -> None:
+        """Fill ``view[:n]`` from ``at``. O_DIRECT wants whole blocks; what lies behind the end of the file is not read."""
+        got = 0
+        want = n if not self._settings.direct_io else -(-n // format.HEADER) * format.HEADER
+        while got < n:
+            count = os.preadv(fd, [view[got:want]], at + got)
+            if count == 0:
+                raise format.FormatError("length", "the file ends early")
+            got += count
+
+    def _wrong(self, name: str, inode: int | None, cause: str) -> None:
+        """The object's bytes are not what they should be: out of the way, so that the next store repairs it."""
+        logger.warning("L2 object %s is wrong (%s): set aside", name, cause)
+        try:
+            if self._tree.set_aside(name, inode):
+                self._metrics.set_aside.labels(cause).inc()
+        except OSError:
+            # It cannot be removed; do not read it again and again.
+            self._unreadable.add(name)
+
+    def _read_ahead(self) -> None:
+        """While this thread reads, let the kernel fetch what a thread will take next."""
+        if not self._settings.read_ahead or self._settings.direct_io:
+            return
+        job = self.pool.upcoming(self.pool.size // 2)
+        if not isinstance(job, Flight) or job.ahead:
+            return
+        job.ahead = True
+        with contextlib.suppress(OSError):
+            fd = self._tree.open(job.ref.name)
+            try:
+                os.posix_fadvise(fd, 0, min(job.ref.length + format.HEADER, AHEAD_BYTES), os.POSIX_FADV_WILLNEED)
+            finally:
+                os.close(fd)
