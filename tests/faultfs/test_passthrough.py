@@ -174,7 +174,7 @@ def test_append_o_direct_mmap_lock_and_preallocation(fault_fs: FaultFs) -> None:
     finally:
         os.close(fd)
     assert (fault_fs.backing / "x").read_bytes() == b"c" * 8192 + bytes(20_000 - 8192)
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as mapped:
+    with path.open("rb") as reader, mmap.mmap(reader.fileno(), 0, prot=mmap.PROT_READ) as mapped:
         assert mapped[8191:8193] == b"c\0"
     with path.open("rb") as one, path.open("rb") as two:
         fcntl.flock(one, fcntl.LOCK_EX | fcntl.LOCK_NB)

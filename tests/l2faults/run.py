@@ -21,7 +21,7 @@ WRITERS = READERS = 4
 CONTEXT = multiprocessing.get_context("forkserver")
 # The server never has a second thread; what it forks starts in milliseconds.
 CONTEXT.set_forkserver_preload(["l2faults.preload"])
-SECONDS = (0.1, 0.7)
+SECONDS = (0.05, 0.5)
 """Shortest and longest time between the start of the processes and the first kill."""
 EXIT_SECONDS = 90.0
 
@@ -103,7 +103,7 @@ class Run:
         self._number += 1
         name = f"pod-{self._number}"
         report = self._reports / f"{self._seed}-{name}.json"
-        seconds = self._chance.uniform(0.5, 1.5)
+        seconds = self._chance.uniform(0.3, 0.9)
         arguments: tuple[object, ...] = (self._base, name, self._chance.randrange(1 << 30), report, seconds)
         if target is worker.keep:
             arguments = (self._fs.mount, report, seconds)

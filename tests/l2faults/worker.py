@@ -22,8 +22,9 @@ from tiered_kv_cache.keeper.config import Grace, Limit, Settings
 from tiered_kv_cache.keeper.health import Health
 from tiered_kv_cache.keeper.keeper import Keeper
 from tiered_kv_cache.l2 import config
+from tiered_kv_cache.l2.lookup import LookupTask
 from tiered_kv_cache.l2.metrics import Metrics
-from tiered_kv_cache.l2.task import Task
+from tiered_kv_cache.l2.task import Ref, Task
 from tiered_kv_cache.l2.tier import Tier
 
 from . import objects
@@ -143,6 +144,12 @@ def load(tier: Tier, names: list[str], report: Report, quarantine: Quarantine) -
     return {name: slot.cause for name, slot in zip(names, task.slots, strict=True)}
 
 
+def look_up(tier: Tier, refs: list[Ref], report: Report) -> LookupTask | None:
+    """Look one chain up."""
+    task = answered(report, "lookup", lambda done: tier.lookup(refs, [range(len(refs))], done))
+    return task if isinstance(task, LookupTask) else None
+
+
 def write(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
     """Store parts of chains until the time is over."""
     _quiet()
@@ -164,7 +171,7 @@ def read(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
     while time.monotonic() < end:
         chain = chance.choice(objects.CHAIN_NAMES)
         refs = [objects.ref(name) for name in chain]
-        looked = answered(report, "lookup", lambda done, refs=refs: tier.lookup(refs, [range(len(refs))], done))
+        looked = look_up(tier, refs, report)
         found = [name for name, hit in zip(chain, looked.found if looked else b"", strict=False) if hit]
         report.counts["lookup hit"] += len(found)
         wanted = found if chance.random() < 0.8 else chain
