@@ -15,6 +15,10 @@ import pytest
 
 from tiered_kv_cache.keeper import evict, plan, server
 from tiered_kv_cache.keeper.keeper import Keeper
+from tiered_kv_cache.keeper.lease import Fence, LeaseLost
+from tiered_kv_cache.keeper.pace import Pace
+from tiered_kv_cache.keeper.tree import Tree
+from tiered_kv_cache.keeper.watch import Watch
 from tiered_kv_cache.l2 import paths
 
 from .volume import BLOCK, DAY, Volume, cleaned, clock, name, removed, told
@@ -34,7 +38,9 @@ def test_c06_every_salt_is_accounted_for_and_leaves_no_directory(volume: Volume)
     assert keeper.state.snapshot.unknown["retail"] == 0
 
 
-def test_c10_a_filesystem_that_says_nothing_of_its_space_evicts_nothing(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_c10_a_filesystem_that_says_nothing_of_its_space_evicts_nothing(
+    volume: Volume, monkeypatch: pytest.MonkeyPatch
+) -> None:
     root = volume.root()
     root.put(*range(10), mtime=time.time() - 100)
     nothing = os.statvfs_result((4096, 4096, 0, 0, 0, 0, 0, 0, 0, 255))
@@ -143,17 +149,12 @@ def test_c23_a_foreign_process_that_fills_the_volume_costs_what_the_guard_asks_a
     root, now = volume.root(), time.time()
     for i in range(20):
         root.put(i, mtime=now - 1000 + i)
-    foreign = [95]
     monotonic = [0.0]
-    freed_late: list[tuple[float, int]] = []
+    gone_at = [(-10.0, 0)]
 
     def free(fd: int) -> os.statvfs_result:
-        gone = 20 - len(root.there(*range(20)))
-        if not freed_late or freed_late[-1][1] != gone:
-            freed_late.append((monotonic[0], gone))
-        # The pool gives space back four seconds after the delete.
-        back = max((g for at, g in freed_late if monotonic[0] - at >= 4), default=0)
-        left = 100 - foreign[0] + back
+        # The pool gives space back four seconds after the delete; a foreign process has 95 of 100 blocks.
+        left = 5 + max(gone for at, gone in gone_at if monotonic[0] - at >= 4)
         return os.statvfs_result((BLOCK, BLOCK, 100, left, left, 1000, 900, 900, 0, 255))
 
     monkeypatch.setattr(os, "fstatvfs", free)
@@ -161,6 +162,7 @@ def test_c23_a_foreign_process_that_fills_the_volume_costs_what_the_guard_asks_a
     keeper._monotonic = keeper.evictor._clock = lambda: monotonic[0]
     for _ in range(12):
         keeper.round()
+        gone_at.append((monotonic[0], 20 - len(root.there(*range(20)))))
         monotonic[0] += 1
     assert root.there(*range(20)) == list(range(5, 20))
     assert removed(keeper, "space") == 5
@@ -237,9 +239,7 @@ def test_c25_inodes_have_their_own_watermark_and_the_word_says_which(
     root, now = volume.root(), time.time()
     for i in range(20):
         root.put(i, mtime=now - 1000 + i)
-    monkeypatch.setattr(
-        os, "fstatvfs", lambda fd: os.statvfs_result((4096, 4096, 1000, 900, 900, 3000, 7, 7, 0, 255))
-    )
+    monkeypatch.setattr(os, "fstatvfs", lambda fd: os.statvfs_result((4096, 4096, 1000, 900, 900, 3000, 7, 7, 0, 255)))
     keeper = volume.keeper(guard={"freeBytes": BLOCK, "freeFiles": 10})
     keeper.round()
     assert root.there(*range(20)) == list(range(3, 20))
@@ -263,6 +263,36 @@ def test_c25_a_full_volume_is_still_emptied(volume: Volume, monkeypatch: pytest.
     monkeypatch.setattr(keeper.x.tree, "write", full)
     keeper.round()
     assert len(root.there(*range(40))) == 7
+    # One that starts on the full volume does not even have a clock.
+    root.put(*range(20, 40), mtime=time.time() - 50)
+    fresh = volume.keeper(quota=10 * BLOCK)
+    (volume.mount / "v1" / ".keeper" / "clock").unlink()
+    monkeypatch.setattr(fresh.x.tree, "write", full)
+    fresh.round()
+    assert len(root.there(*range(40))) == 7
+    assert not fresh.x.clock.steady
+
+
+@pytest.mark.parametrize("code", [errno.EDQUOT, errno.EIO])
+def test_c25_a_full_volume_takes_no_mark_and_still_gets_its_keeper(
+    volume: Volume, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    tree = Tree(str(volume.mount), Pace(0), Watch())
+    fence, other = Fence(tree, "a", 30), Fence(Tree(str(volume.mount), Pace(0), Watch()), "b", 30)
+    assert other.take(chosen=True)
+
+    def full(parent: int, file: str, parts: list[bytes]) -> os.stat_result:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(tree, "write", full)
+    assert fence.take(chosen=True)
+    fence.check()
+    third = Fence(Tree(str(volume.mount), Pace(0), Watch()), "c", 30)
+    assert third.take(chosen=True)
+    with pytest.raises(LeaseLost):
+        fence.check()
+    with pytest.raises(OSError, match=os.strerror(code)):
+        Fence(tree, "d", 0).take(chosen=False)
 
 
 def test_c27_a_folder_closed_to_the_keeper_hides_no_other_one(volume: Volume, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,14 +73,24 @@ def test_a_file_that_is_no_mapping(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "size"),
-    [("80Gi", 80 << 30), ("1.5k", 1500), (7, 7), ("0", 0), ("1e3", None), ("-1", None), (True, None), (float("nan"), None)],
+    [
+        ("80Gi", 80 << 30),
+        ("1.5k", 1500),
+        (7, 7),
+        ("0", 0),
+        ("1e3", None),
+        ("-1", None),
+        (True, None),
+        (float("nan"), None),
+    ],
 )
 def test_sizes(text: object, size: int | None) -> None:
     assert units.size(text) == size
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds"), [("1h30m", 5400), ("250ms", 0.25), (5, 5.0), ("", None), ("5 s", None), (-1, None), (None, None)]
+    ("text", "seconds"),
+    [("1h30m", 5400), ("250ms", 0.25), (5, 5.0), ("", None), ("5 s", None), (-1, None), (None, None)],
 )
 def test_durations(text: object, seconds: float | None) -> None:
     assert units.seconds(text) == seconds
