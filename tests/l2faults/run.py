@@ -58,7 +58,7 @@ class Run:
         self._real = fs.backing / objects.FOLDER
         self._processes: list[BaseProcess] = []
         self._number = 0
-        self.faults = faults.choose(self._chance, sorted(faults.MENU)[seed % len(faults.MENU)])
+        self.faults = faults.choose(self._chance, seed)
 
     def go(self) -> list[str]:
         """Everything that was wrong, as texts; empty if all is right."""
