@@ -10,7 +10,7 @@ from . import errors, format
 from .metrics import LOOKUP
 from .pool import Pool
 from .reader import Parts
-from .task import Excuse, Ref
+from .task import TICK, Excuse, Ref
 
 KEYS_A_JOB = 16
 """Fewer than this many objects are not worth a second thread."""
@@ -19,7 +19,14 @@ KEYS_A_JOB = 16
 class LookupTask:
     """Which of ``refs`` are there. ``done`` gets it once; ``found`` has one byte an object, 1 for a hit."""
 
-    def __init__(self, refs: Sequence[Ref], deadline: float, done: Callable[[LookupTask], None]) -> None:
+    def __init__(
+        self,
+        refs: Sequence[Ref],
+        deadline: float,
+        done: Callable[[LookupTask], None],
+        starving: Callable[[], bool],
+    ) -> None:
+        self._starving = starving
         self.started = time.monotonic()
         self.refs, self.deadline, self._done = refs, deadline, done
         self.found = bytearray(len(refs))
@@ -34,7 +41,9 @@ class LookupTask:
 
     def overdue(self, now: float) -> str | None:
         """The deadline alone counts: a lookup is short."""
-        return errors.DEADLINE if now - self._excuse.seconds >= self.deadline else None
+        if now - self._excuse.seconds < self.deadline or (self._starving() and self._excuse.add(TICK)):
+            return None
+        return errors.DEADLINE
 
     def excuse(self, seconds: float) -> None:
         """See Overdue."""
@@ -109,7 +118,8 @@ class Lookup:
             for cause in set(task.causes.values()):
                 self._metrics.misses.labels(LOOKUP, cause).inc(sum(1 for c in task.causes.values() if c == cause))
 
-        task = LookupTask(refs, time.monotonic() + self._settings.lookup_deadline_ms / 1000, finish)
+        deadline = time.monotonic() + self._settings.lookup_deadline_ms / 1000
+        task = LookupTask(refs, deadline, finish, self.pool.starving)
         if self._breaker.is_open:
             task.give_up(errors.BREAKER)
             return

@@ -14,7 +14,7 @@ class Job(Protocol):
     """Work for one thread."""
 
     def run(self) -> None:
-        """Do it; may block for ever."""
+        """Do it, or see that it is abandoned; may block for ever."""
 
     def abandoned(self) -> bool:
         """Whether nobody waits for it any more. Must not block."""
@@ -28,6 +28,7 @@ class Pool:
         self._jobs: deque[Job] = deque()
         self._ready = threading.Condition()
         self._current: list[Job | None] = [None] * size
+        self._native = [0] * size
         self._started = 0
         self._idle = 0
         self._closed = False
@@ -55,6 +56,20 @@ class Pool:
         """Whether a new job would find no thread."""
         return self.stuck() == self.size
 
+    def starving(self) -> bool:
+        """Whether a thread with a job is ready to run and gets no processor: a wait that is not the filesystem's fault."""
+        for number, job in enumerate(self._current):
+            if job is None:
+                continue
+            try:
+                with open(f"/proc/self/task/{self._native[number]}/stat", "rb") as file:
+                    # "<id> (<name>) <state> ...", where a name may hold anything.
+                    if file.read().rpartition(b") ")[2][:1] == b"R":
+                        return True
+            except OSError:
+                continue
+        return False
+
     @property
     def waiting(self) -> int:
         """Jobs that no thread has taken yet."""
@@ -78,6 +93,7 @@ class Pool:
             self._ready.notify_all()
 
     def _work(self, number: int) -> None:
+        self._native[number] = threading.get_native_id()
         while True:
             with self._ready:
                 self._idle += 1
@@ -89,8 +105,7 @@ class Pool:
                 job = self._jobs.popleft()
                 self._current[number] = job
             try:
-                if not job.abandoned():
-                    job.run()
+                job.run()
             except Exception:
                 # A job answers for itself; what comes here is a fault of ours, and the thread must live on.
                 logger.exception("L2 %s thread", self.name)

@@ -120,6 +120,7 @@ class Reader:
             finish,
             stall=settings.stall_ms / 1000,
             progress=lambda: self.progress,
+            starving=self.pool.starving,
             gave_up=self._gave_up,
         )
         if self._breaker.is_open or self.pool.all_stuck():
@@ -169,6 +170,10 @@ class Reader:
     def fly(self, flight: Flight) -> None:
         """Read one object for all who wait. In a thread of the pool."""
         with self._lock:
+            if flight.abandoned():
+                # Under the lock, so that nobody joins what will not fly.
+                self._forget(flight)
+                return
             flight.started = True
         self._read_ahead()
         cause: str | None = None
@@ -204,14 +209,17 @@ class Reader:
             self._breaker.ok()
         return cause
 
+    def _forget(self, flight: Flight) -> None:
+        if self._flights.get(flight.ref.name) is flight:
+            del self._flights[flight.ref.name]
+
     def _land(self, flight: Flight, cause: str | None, left: bool) -> None:
         """Tell everybody. Who came late gets a copy of what somebody else has, before that one is told.
 
         ``left``: those who came in time have all given up before the end; who came late needs a flight of their own.
         """
         with self._lock:
-            if self._flights.get(flight.ref.name) is flight:
-                del self._flights[flight.ref.name]
+            self._forget(flight)
         again = []
         for slot in flight.late:
             if left or (cause is None and not self._copy(flight.slots, slot)):
@@ -258,6 +266,7 @@ class Reader:
         except OSError as err:
             if err.errno == errors.LINK:
                 self._wrong(ref.name, None, "kind")
+                raise format.FormatError("kind", "a link") from None
             raise
         inode = None
         try:

@@ -60,6 +60,7 @@ class Task:
     """Objects that are asked for together. ``done`` is called once, from any thread, when all slots are closed.
 
     ``deadline``: monotonic seconds. ``progress``: when anything was last achieved for requests of this kind, ours or not.
+    ``starving``: whether a thread that works on them waits for a processor.
     """
 
     def __init__(
@@ -70,11 +71,13 @@ class Task:
         *,
         stall: float | None = None,
         progress: Callable[[], float] = lambda: 0.0,
+        starving: Callable[[], bool] = lambda: False,
         gave_up: Callable[[str], None] = lambda cause: None,
     ) -> None:
         self.started = time.monotonic()
         self.deadline, self._done, self._stall, self._progress, self._gave_up = deadline, done, stall, progress, gave_up
         self._excuse = Excuse(deadline - self.started)
+        self._starving = starving
         self._lock = threading.Lock()
         self._open = len(items)
         self.written = 0
@@ -102,11 +105,14 @@ class Task:
     def overdue(self, now: float) -> str | None:
         """Why to give it up, if it is to be."""
         now -= self._excuse.seconds
+        cause = None
         if now >= self.deadline:
-            return errors.DEADLINE
-        if self._stall is not None and now - max(self.started, self._progress()) >= self._stall:
-            return errors.STALL
-        return None
+            cause = errors.DEADLINE
+        elif self._stall is not None and now - max(self.started, self._progress()) >= self._stall:
+            cause = errors.STALL
+        if cause is not None and self._starving() and self._excuse.add(TICK):
+            return None
+        return cause
 
     def excuse(self, seconds: float) -> None:
         """See Overdue."""
@@ -144,11 +150,14 @@ class Excuse:
         self._left = most
         self.seconds = 0.0
 
-    def add(self, seconds: float) -> None:
-        """``seconds`` more."""
+    def add(self, seconds: float) -> bool:
+        """``seconds`` more; False if there is no more to be had."""
+        if self._left <= 0:
+            return False
         seconds = min(seconds, self._left)
         self._left -= seconds
         self.seconds += seconds
+        return True
 
 
 class Watch:

@@ -65,24 +65,24 @@ class UseLog:
         if lost:
             self._metrics.use_lost.labels(errors.QUEUE_FULL).inc(lost)
 
-    def take(self) -> bytes:
-        """The interval's log, and begin a new one; empty if nothing happened."""
+    def take(self) -> tuple[bytes, int]:
+        """The interval's log, empty if nothing happened, and how many objects it has; begins a new one."""
         with self._lock:
             entries, since = self._entries, self._since
             self._entries = {format.PUT: {}, format.USE: {}}
             self._since = 0
         text = [format.format_lines(since, kind, chain) for kind, found in entries.items() for chain in chains(found)]
-        return "".join(text).encode()
+        return "".join(text).encode(), sum(map(len, entries.values()))
 
     def flush(self, write: Callable[[bytes], None]) -> None:
         """Write the interval's log; what cannot be written is counted and forgotten."""
-        data = self.take()
+        data, count = self.take()
         if not data:
             return
         try:
             write(data)
         except OSError as err:
-            self._metrics.use_lost.labels(errors.label(err)).inc(data.count(b"@0") or 1)
+            self._metrics.use_lost.labels(errors.label(err)).inc(count)
             logger.info("L2 use log: %s", err)
 
 

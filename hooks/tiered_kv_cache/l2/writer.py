@@ -80,7 +80,9 @@ class Writer:
 
         settings = self._settings
         allowed = settings.store_base_ms + settings.store_ms_per_mib * held / (1 << 20)
-        task = Task(items, time.monotonic() + allowed / 1000, finish, gave_up=self._gave_up)
+        task = Task(
+            items, time.monotonic() + allowed / 1000, finish, starving=self.pool.starving, gave_up=self._gave_up
+        )
         with self._lock:
             full = self.queued > 0 and self.queued + held > settings.store_queue_mib << 20
             self.queued += held
@@ -101,6 +103,8 @@ class Writer:
 
     def store(self, slot: Slot) -> None:
         """Write one object. In a thread of the pool."""
+        if not slot.open:
+            return
         started, ref = time.monotonic(), slot.ref
         if started - slot.task.started > self._settings.store_wait_ms / 1000:
             slot.finish(errors.QUEUE_FULL)

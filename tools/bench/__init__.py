@@ -1,0 +1,1 @@
+"""Benchmarks that are not part of the tests."""
