@@ -38,6 +38,10 @@ class Clock:
         return self._last is not None and self._even >= STEADY_READINGS
 
     def now(self) -> int:
-        """Seconds since the epoch. Needs a reading before."""
+        """Whole seconds since the epoch. Needs a reading before."""
+        return int(self.exact())
+
+    def exact(self) -> float:
+        """The same with its fraction."""
         assert self._last is not None
-        return int(self._last[0] + self._monotonic() - self._last[1])
+        return self._last[0] + self._monotonic() - self._last[1]

@@ -34,7 +34,7 @@ class Context:
 
         The inode's own time too, since anybody may set the other one, and a node's clock may be behind.
         """
-        return self.clock.now() - max(about.st_mtime, about.st_ctime)
+        return self.clock.exact() - max(about.st_mtime, about.st_ctime)
 
     def old(self, about: os.stat_result, seconds: float) -> bool:
         """Whether something is that old, and times can be trusted."""

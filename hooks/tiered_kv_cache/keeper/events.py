@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from .. import names
 from ..findings import shorten
-from .kube import Answer, Api
+from .kube import Api
 
 AGAIN_SECONDS = 3600.0
 MOST_KEYS = 10_000
@@ -53,8 +53,8 @@ class Events:
         while True:
             reason, text = self._waiting.get()
             try:
-                self._api.call("POST", f"/api/v1/namespaces/{self._namespace}/events", self._event(reason, text))
-            except Answer as err:
+                self._api.create_event(self._namespace, self._event(reason, text))
+            except Exception as err:  # As for the lease: no answer of a library may end the thread.
                 self._log(f"{reason}: no event was made: {err}")
 
     def _event(self, reason: str, text: str) -> dict[str, object]:

@@ -96,10 +96,11 @@ class Evictor:
         """Stored anew, or no file any more; and what is removed for its age must be old by the inode's own time too."""
         settings = self._x.settings
         ages = {"ttl": settings.ttl, "orphan": settings.grace.orphan}
+        grace = max(settings.grace.object, ages.get(why, 0.0))
         return (
             not stat.S_ISREG(about.st_mode)
             or min(max(int(about.st_mtime), 1), 2**32 - 1) != mtime
-            or self._x.age(about) < max(settings.grace.object, ages.get(why, 0.0))
+            or (grace > 0 and self._x.age(about) < grace)
         )
 
     def _unlink(self, tree: Tree, fd: int, name: str) -> bool:

@@ -25,39 +25,68 @@ class Answer(Exception):
 
 
 class Api(Protocol):
-    """An API server. Raises Answer."""
+    """An API server: calls take at most CALL_SECONDS, and raise Answer. Objects are plain JSON."""
 
-    def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """One call, at most CALL_SECONDS."""
+    def get_lease(self, namespace: str, name: str) -> JsonObject:
+        """A Lease."""
+        ...
+
+    def create_lease(self, namespace: str, lease: JsonObject) -> None:
+        """Make one; 409 if it is there."""
+        ...
+
+    def replace_lease(self, namespace: str, lease: JsonObject) -> None:
+        """Replace one; 409 if it is not the version that was read."""
+        ...
+
+    def create_event(self, namespace: str, event: JsonObject) -> None:
+        """Make an event."""
         ...
 
 
 class KubernetesApi:
-    """The API server of this Pod's cluster, or of a kubeconfig."""
+    """The API server of this Pod's cluster."""
 
     def __init__(self, client: Any) -> None:
         """``client``: a kubernetes.client.ApiClient."""
-        self._client = client
-
-    def call(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
-        """See Api."""
         # Imported here: the client takes half a second, and `keeper status` has no use for it.
-        from kubernetes.client import ApiException  # noqa: PLC0415
-        from urllib3.exceptions import HTTPError  # noqa: PLC0415
+        from kubernetes.client import CoordinationV1Api, CoreV1Api  # noqa: PLC0415
 
-        headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        try:
-            answer = self._client.call_api(
-                path, method, header_params=headers, body=body, auth_settings=["BearerToken"],
-                _preload_content=False, _request_timeout=CALL_SECONDS,
-            )  # fmt: skip
-            raw = answer[0] if isinstance(answer, tuple) else answer
-            found = json.loads(raw.data)
-        except ApiException as err:
-            raise Answer(int(err.status or 0), str(err.reason)) from err
-        except (HTTPError, OSError, ValueError) as err:
-            raise Answer(0, str(err)) from err
-        return found if isinstance(found, dict) else {}
+        self._leases, self._core = CoordinationV1Api(client), CoreV1Api(client)
+
+    def get_lease(self, namespace: str, name: str) -> JsonObject:
+        """See Api."""
+        return _call(self._leases.read_namespaced_lease, namespace=namespace, name=name)
+
+    def create_lease(self, namespace: str, lease: JsonObject) -> None:
+        """See Api."""
+        _call(self._leases.create_namespaced_lease, namespace=namespace, body=lease)
+
+    def replace_lease(self, namespace: str, lease: JsonObject) -> None:
+        """See Api."""
+        name = lease["metadata"]["name"]
+        _call(self._leases.replace_namespaced_lease, namespace=namespace, name=name, body=lease)
+
+    def create_event(self, namespace: str, event: JsonObject) -> None:
+        """See Api."""
+        _call(self._core.create_namespaced_event, namespace=namespace, body=event)
+
+
+def _call(what: Callable[..., Any], **args: Any) -> JsonObject:
+    from kubernetes.client import ApiException  # noqa: PLC0415
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+    try:
+        answer = what(_preload_content=False, _request_timeout=CALL_SECONDS, **args)
+        found = json.loads(answer.data)
+    except ApiException as err:
+        raise Answer(int(err.status or 0), str(err.reason)) from err
+    except (HTTPError, OSError, ValueError) as err:
+        raise Answer(0, str(err)) from err
+    # Without preloading some versions of the client leave errors to the caller.
+    if answer.status >= 400:
+        raise Answer(int(answer.status), str(answer.reason))
+    return found if isinstance(found, dict) else {}
 
 
 def connect() -> KubernetesApi | None:
@@ -78,12 +107,12 @@ class KubeLease:
         clock: Callable[[], float] = time.monotonic, wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:  # fmt: skip
         self._api, self._identity, self._seconds, self._clock, self._wall = api, identity, seconds, clock, wall
-        self._base = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
-        self._path, self._name, self._namespace = f"{self._base}/{name}", name, namespace
+        self._name, self._namespace = name, namespace
         self._until = -1e9
         self._seen: tuple[str, float] | None = None
         self._stop = threading.Event()
         self._given_up = False
+        self._lock = threading.Lock()
         self.problem = ""
         """The last failure, for people."""
 
@@ -98,8 +127,10 @@ class KubeLease:
 
     def step(self) -> bool:
         """Acquire or renew once; True if it is this process' now."""
-        if self._given_up:
-            return False
+        with self._lock:
+            return not self._given_up and self._try()
+
+    def _try(self) -> bool:
         asked = self._clock()
         try:
             ours = self._step()
@@ -119,24 +150,29 @@ class KubeLease:
         held, self._given_up = self.held, True
         self._stop.set()
         if held:
-            with contextlib.suppress(Answer):
-                lease = self._api.call("GET", self._path)
+            # After a renewal under way, which would take it again.
+            with self._lock, contextlib.suppress(Answer):
+                lease = self._api.get_lease(self._namespace, self._name)
                 if (lease.get("spec") or {}).get("holderIdentity") == self._identity:
                     lease["spec"] |= {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": self._now()}
-                    self._api.call("PUT", self._path, lease)
+                    self._api.replace_lease(self._namespace, lease)
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.step()
+            try:
+                self.step()
+            except Exception as err:
+                # The thread must go on, whatever the client library throws; what was granted runs out by itself.
+                self.problem = f"lease {self._namespace}/{self._name}: {type(err).__name__}: {err}"
             self._stop.wait(self._seconds / (2 * RENEWALS))
 
     def _step(self) -> bool:
         try:
-            lease = self._api.call("GET", self._path)
+            lease = self._api.get_lease(self._namespace, self._name)
         except Answer as err:
             if err.status != 404:
                 raise
-            self._api.call("POST", self._base, self._body({"metadata": {"name": self._name}}, 0))
+            self._api.create_lease(self._namespace, self._body({"metadata": {"name": self._name}}, 0))
             return True
         spec = lease.get("spec") or {}
         holder = str(spec.get("holderIdentity") or "")
@@ -147,7 +183,7 @@ class KubeLease:
             if self._clock() - self._seen[1] < float(spec.get("leaseDurationSeconds") or self._seconds):
                 return False
         # With the resourceVersion that was read: of two that try, the server lets one.
-        self._api.call("PUT", self._path, self._body(lease, int(spec.get("leaseTransitions") or 0), holder))
+        self._api.replace_lease(self._namespace, self._body(lease, int(spec.get("leaseTransitions") or 0), holder))
         return True
 
     def _body(self, lease: JsonObject, transitions: int, holder: str = "") -> JsonObject:
