@@ -209,7 +209,9 @@ def check_objects_are_listed_deleted_and_counted(base: Path) -> None:
         first = adapter.list_l2_keys(page_size=3)
         rest = adapter.list_l2_keys(page_size=3, cursor=first.next_page_token)
         assert rest.next_page_token is None
-        shown = [(e.key.chunk_hash_hex, e.key.model_name, e.key.kv_rank, e.size_bytes) for e in first.entries + rest.entries]
+        shown = [
+            (e.key.chunk_hash_hex, e.key.model_name, e.key.kv_rank, e.size_bytes) for e in first.entries + rest.entries
+        ]
         assert shown == [(k.chunk_hash.hex(), MODEL, 0x01000100, 524_288) for k in wanted]
         adapter.delete(wanted[:2])
         assert len(files(base)) == 3

@@ -225,11 +225,15 @@ def timed(work: Callable[[], None]) -> tuple[float, float]:
     return time.perf_counter() - begun, time.process_time() - cpu
 
 
-def measure(directory: Path, size: int, threads: int, total: int, rounds: int, cold: bool) -> dict[str, dict[str, list[Sample]]]:
+def measure(
+    directory: Path, size: int, threads: int, total: int, rounds: int, cold: bool
+) -> dict[str, dict[str, list[Sample]]]:
     """Seconds by operation and contender, one a round. ``size`` and ``total`` in bytes."""
     count = max(8, total // size)
     objects = Objects(count, size)
-    seconds: dict[str, dict[str, list[Sample]]] = {op: {kind: [] for kind in KINDS} for op in ("store", "load", "cold load", "lookup")}
+    seconds: dict[str, dict[str, list[Sample]]] = {
+        op: {kind: [] for kind in KINDS} for op in ("store", "load", "cold load", "lookup")
+    }
     for number in range(rounds + 1):
         with contenders(directory, threads) as found:
             order = list(found.items())[number % len(found) :] + list(found.items())[: number % len(found)]
@@ -318,7 +322,9 @@ def main() -> int:
         shutil.rmtree(directory, ignore_errors=True)
     print(table(rows))
     loads = [r["load"] for r in rows]
-    print(f"\n{os.cpu_count()} cores, load average {min(loads):.1f} to {max(loads):.1f}, {threading.active_count()} threads left")
+    print(
+        f"\n{os.cpu_count()} cores, load average {min(loads):.1f} to {max(loads):.1f}, {threading.active_count()} threads left"
+    )
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 class Known:
@@ -15,19 +15,28 @@ class Known:
         self._until: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def add(self, name: str) -> None:
-        """Remember ``name`` from now on."""
+    def add(self, *names: str) -> None:
+        """Remember ``names`` from now on."""
         if self._seconds <= 0:
             return
+        until = self._clock() + self._seconds
         with self._lock:
-            self._until.pop(name, None)  # To the end: the order is that of age.
-            self._until[name] = self._clock() + self._seconds
-            if len(self._until) > self._limit:
+            for name in names:
+                self._until.pop(name, None)  # To the end: the order is that of age.
+                self._until[name] = until
+            while len(self._until) > self._limit:
                 del self._until[next(iter(self._until))]
 
     def forget(self, name: str) -> None:
         """No longer known."""
         self._until.pop(name, None)
+
+    def known(self, names: Sequence[str]) -> list[bool]:
+        """Which of ``names`` are known; all at once, since lookups ask for many."""
+        if not self._until:
+            return [False] * len(names)
+        now, get = self._clock(), self._until.get
+        return [get(name, now) > now for name in names]
 
     def __contains__(self, name: str) -> bool:
         until = self._until.get(name)

@@ -30,7 +30,7 @@ def page(base: str, size: int, after: str | None) -> list[tuple[str, paths.Objec
                     continue
                 with contextlib.suppress(FileNotFoundError, format.FormatError):
                     path = f"{root}/{aa}/{bb}/{file}"
-                    found = os.stat(path, follow_symlinks=False)
+                    found = os.lstat(path)
                     if not stat.S_ISREG(found.st_mode) or found.st_size <= format.HEADER:
                         continue
                     salt = _salt(path) if parsed.salt is None else parsed.salt

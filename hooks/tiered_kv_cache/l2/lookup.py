@@ -124,8 +124,8 @@ class Lookup:
             task.give_up(errors.BREAKER)
             return
         ask = []
-        for at, ref in enumerate(refs):
-            if ref.name in self._present:
+        for at, known in enumerate(self._present.known([ref.name for ref in refs])):
+            if known:
                 task.found[at] = 1
             else:
                 ask.append(at)
@@ -146,16 +146,17 @@ class Lookup:
     def look(self, task: LookupTask, positions: Sequence[int]) -> None:
         """Stat some objects. In a thread of the pool."""
         answers: dict[int, str | None] = {}
-        for at in positions:
+        unreadable = self._unreadable.known([task.refs[at].name for at in positions])
+        for at, known in zip(positions, unreadable, strict=True):
             if task.is_done:
                 return
-            answers[at] = self._one(task.refs[at])
+            answers[at] = errors.KNOWN_UNREADABLE if known else self._one(task.refs[at])
         task.settle(answers)
+        self._present.add(*[task.refs[at].name for at, cause in answers.items() if cause is None])
+        self._breaker.ok()
 
     def _one(self, ref: Ref) -> str | None:
         """None if the object is there, else why it counts as absent."""
-        if ref.name in self._unreadable:
-            return errors.KNOWN_UNREADABLE
         try:
             length = self._tree.length(ref.name)
         except OSError as err:
@@ -173,5 +174,4 @@ class Lookup:
         # stored or loaded yet, its size is not known, and the load will see.
         if length <= format.HEADER or (ref.length and length != format.HEADER + ref.length):
             return "length"
-        self._present.add(ref.name)
         return None

@@ -1,14 +1,17 @@
 """Loads: objects are read by several threads, each into a small buffer of its own, verified there slice by slice, and copied
 into the buffers of all requests that wait for them.
 
-Never straight into LMCache's memory: a read that hangs would write there whenever it comes back. The private buffer stays in
-the processor's cache between read, checksum and copy, so the copy costs little (docs/benchmarks/l2.md).
+A read that may wait never goes straight into LMCache's memory: if it hangs, it writes there whenever it comes back. Only what
+lies in the page cache is read there directly, under the slot's gate, by a call that the kernel ends at once if it would have to
+wait (RWF_NOWAIT; filesystems that cannot promise that, FUSE and NFS among them, refuse it). Copy and gate cost what
+docs/benchmarks/l2.md says.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import logging
 import mmap
 import os
@@ -89,6 +92,8 @@ class Reader:
         """Monotonic time at which any thread last got bytes."""
         self.last_good: Ref | None = None
         """An object that was just read, for the probe."""
+        self._nowait = not parts.settings.direct_io and hasattr(os, "RWF_NOWAIT")
+        """Until the filesystem says that it cannot."""
         self._flights: dict[str, Flight] = {}
         self._lock = threading.Lock()
         self._buffer = _Buffer()
@@ -284,32 +289,61 @@ class Reader:
             os.close(fd)
 
     def _verify(self, fd: int, flight: Flight) -> None:
-        ref, slots, view = flight.ref, flight.slots, self._buffer.view
-        source = self._buffer.address + format.HEADER
+        ref, view = flight.ref, self._buffer.view
         length, at = ref.length, 0
         digests = []
         header: format.Header | None = None
         while at < length:
             n = min(format.SLICE, length - at)
+            digest = self._at_once(fd, flight.slots, at, n, header is None) if self._nowait else None
+            if digest is None:
+                digest = self._through_buffer(fd, flight.slots, at, n, header is None)
             if header is None:
-                self._read(fd, view, format.HEADER + n, 0)
                 header = format.decode_header(view[: format.HEADER])
                 format.check(header, format.Expected(ref.name, ref.salt, ref.layout, length), format.HEADER + length)
-            else:
-                self._read(fd, view[format.HEADER :], n, format.HEADER + at)
             self.progress = time.monotonic()
-            digests.append(format.slice_digest(view[format.HEADER : format.HEADER + n]))
-            wanted = False
-            for slot in slots:
-                with slot.gate:
-                    if slot.open:
-                        wanted = True
-                        ctypes.memmove(slot.address + at, source, n)
-            if not wanted:
-                raise _Abandoned
+            digests.append(digest)
             at += n
         if header is None or format.fold(digests) != header.payload_checksum:
             raise format.FormatError("checksum", "the payload's checksum differs")
+
+    def _at_once(self, fd: int, slots: Sequence[Slot], at: int, n: int, first: bool) -> int | None:
+        """Read a slice from the page cache into the caller's memory; its digest, or None if it is not to be had this way."""
+        wanting = [slot for slot in slots if slot.open]
+        if len(wanting) != 1:
+            return None
+        slot = wanting[0]
+        header = [self._buffer.view[: format.HEADER]] if first else []
+        start = 0 if first else format.HEADER + at
+        with slot.gate:
+            if not slot.open:
+                return None
+            into = slot.view[at : at + n]
+            try:
+                count = os.preadv(fd, [*header, into], start, os.RWF_NOWAIT)
+            except OSError as err:
+                if err.errno in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                    self._nowait = False
+                return None  # Whatever it is, the ordinary way finds out.
+            return format.slice_digest(into) if count == n + len(header) * format.HEADER else None
+
+    def _through_buffer(self, fd: int, slots: Sequence[Slot], at: int, n: int, first: bool) -> int:
+        """Read a slice into this thread's buffer, and copy it to all who want it; its digest. Raises _Abandoned."""
+        view = self._buffer.view
+        if first:
+            self._read(fd, view, format.HEADER + n, 0)
+        else:
+            self._read(fd, view[format.HEADER :], n, format.HEADER + at)
+        digest = format.slice_digest(view[format.HEADER : format.HEADER + n])
+        wanted = False
+        for slot in slots:
+            with slot.gate:
+                if slot.open:
+                    wanted = True
+                    ctypes.memmove(slot.address + at, self._buffer.address + format.HEADER, n)
+        if not wanted:
+            raise _Abandoned
+        return digest
 
     def _read(self, fd: int, view: memoryview, n: int, at: int) -> None:
         """Fill ``view[:n]`` from ``at``. O_DIRECT wants whole blocks; what lies behind the end of the file is not read."""

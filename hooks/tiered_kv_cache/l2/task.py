@@ -2,7 +2,7 @@
 
 LMCache takes a buffer back as soon as a task is reported done. A thread that hangs in the filesystem may come back at any
 later time; so a thread touches a buffer only while it holds the slot's gate and has seen the slot open, and a slot is closed,
-under the same gate, before its task is reported. Threads never hold a gate across a call into the filesystem.
+under the same gate, before its task is reported. Threads never hold a gate across a call that may wait for the filesystem.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from . import errors
 
@@ -23,8 +22,7 @@ TICK = 0.02
 """Seconds between two looks at the deadlines, while there are any."""
 
 
-@dataclass(frozen=True)
-class Ref:
+class Ref(NamedTuple):
     """An object: name and salt as of the format, layout fingerprint, bytes of payload (0: not known, for lookups)."""
 
     name: str

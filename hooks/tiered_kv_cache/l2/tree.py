@@ -53,7 +53,7 @@ class Tree:
     def length(self, name: str) -> int:
         """Bytes of an object's file; 0 if there is none, or something else has its name."""
         try:
-            found = os.stat(self.object(name), follow_symlinks=False)
+            found = os.lstat(f"{self._objects}{name[:2]}/{name[2:4]}/{name}{paths.OBJECT_SUFFIX}")
         except (FileNotFoundError, NotADirectoryError):
             return 0
         return found.st_size if stat.S_ISREG(found.st_mode) else 0
@@ -108,7 +108,7 @@ class Tree:
         path = self.object(name)
         bad = f"{self.base}/{paths.bad_path(self.writer, next(self._numbers))}"
         try:
-            if inode is not None and os.stat(path, follow_symlinks=False).st_ino != inode:
+            if inode is not None and os.lstat(path).st_ino != inode:
                 return False
             try:
                 os.rename(path, bad)

@@ -87,7 +87,7 @@ def test_a_hung_mount_costs_one_wait_and_a_bounded_number_of_threads(
     with bench(tmp_path, load_threads=3, probe_interval_ms=50.0, **SHORT) as b:
         b.store(*range(8))
         hang = Hang()
-        reads = [Fault(monkeypatch, call, str(tmp_path), hang) for call in ("preadv", "stat", "open")]
+        reads = [Fault(monkeypatch, call, str(tmp_path), hang) for call in ("preadv", "lstat", "open")]
         assert b.load(*range(8)) == ["stall"] * 8
         assert b.tier.read_breaker.is_open
         before = threading.active_count()
@@ -159,7 +159,7 @@ def test_a_hung_lookup_is_a_miss_at_its_deadline(tmp_path: Path, monkeypatch: py
     with bench(tmp_path, lookup_threads=2, **SHORT) as b:
         b.store(*range(64))
         hang = Hang(20)
-        fault = Fault(monkeypatch, "stat", "@", hang)
+        fault = Fault(monkeypatch, "lstat", "@", hang)
         found = b.lookup(*range(64))
         assert not all(found)
         assert b.value("misses_total", operation="lookup", cause="deadline") == 64 - sum(found)
@@ -249,7 +249,7 @@ def test_a_mount_that_is_gone_is_not_asked_until_a_probe_finds_it(
 ) -> None:
     with bench(tmp_path) as b:
         b.store(1, 2)
-        faults = [Fault(monkeypatch, call, str(tmp_path), ERRNOS[cause]) for call in ("stat", "open", "preadv")]
+        faults = [Fault(monkeypatch, call, str(tmp_path), ERRNOS[cause]) for call in ("lstat", "open", "preadv")]
         assert b.lookup(1, 2) == [False, False]
         until(lambda: b.tier.read_breaker.is_open)
         assert b.tier.read_breaker.cause == cause

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import threading
@@ -300,3 +301,44 @@ def test_deadline_grows_with_bytes_and_never_beyond_what_computing_costs(tmp_pat
         assert b.tier.reader.allowed(1000 << 20, 1) == pytest.approx(0.1)
     with bench(tmp_path, load_base_ms=500.0, load_ms_per_mib=20.0) as b:
         assert b.tier.reader.allowed(1000 << 20, 1) == pytest.approx(20.5)
+
+
+def test_what_is_in_the_page_cache_is_read_into_the_callers_memory_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench(tmp_path) as b:
+        b.store(1)
+        real, calls = os.preadv, list[tuple[int, ...]]()
+
+        def counted(fd: int, into: Any, at: int, flags: int = 0) -> int:
+            calls.append((at, flags))
+            return real(fd, into, at, flags)
+
+        monkeypatch.setattr(os, "preadv", counted)
+        assert b.load(1) == [None]
+        assert calls == [(0, os.RWF_NOWAIT), (4096 + (1 << 20), os.RWF_NOWAIT), (4096 + (2 << 20), os.RWF_NOWAIT)]
+        _flip(4096 + SIZE - 1)(b.file(1), b)
+        assert b.load(1) == ["checksum"]
+
+
+@pytest.mark.parametrize("code", [errno.EOPNOTSUPP, errno.EAGAIN, None])
+def test_what_is_not_is_read_the_ordinary_way(
+    tmp_path: Path, code: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Refused for good, for now, or only a part of it there."""
+    with bench(tmp_path) as b:
+        b.store(1, 2)
+        real, refused = os.preadv, list[int]()
+
+        def refuse(fd: int, into: Any, at: int, flags: int = 0) -> int:
+            if not flags:
+                return real(fd, into, at)
+            refused.append(at)
+            if code is None:
+                return real(fd, [into[0][:4096]], at, flags)
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(os, "preadv", refuse)
+        assert b.load(1) == [None]
+        assert b.load(2) == [None]
+        assert len(refused) == (1 if code == errno.EOPNOTSUPP else 6)

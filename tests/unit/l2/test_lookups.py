@@ -14,7 +14,7 @@ from .tiers import Fault, bench
 def test_one_stat_an_object_and_none_for_what_was_just_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bench(tmp_path, positive_cache_ms=60_000.0) as b, bench(tmp_path) as writer:
         writer.store(*range(5))
-        stats = Fault(monkeypatch, "stat", "@", lambda real, *a, **k: real(*a, **k))
+        stats = Fault(monkeypatch, "lstat", "@", lambda real, *a, **k: real(*a, **k))
         opens = Fault(monkeypatch, "open", "@", lambda real, *a, **k: real(*a, **k))
         assert b.lookup(*range(10)) == [True] * 5 + [False] * 5
         assert stats.calls == 10

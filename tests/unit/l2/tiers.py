@@ -177,6 +177,9 @@ class Fault:
         def replacement(first: Any, *rest: Any, **more: Any) -> Any:
             if not self.on or part not in of(first):
                 return real(first, *rest, **more)
+            if call == "preadv" and len(rest) > 2:
+                # The read that does not wait: not of a filesystem that hangs or fails.
+                raise OSError(errno.EAGAIN, "not in the page cache")
             self.calls += 1
             if isinstance(act, int):
                 raise OSError(act, os.strerror(act))
