@@ -32,6 +32,11 @@ class Clock:
                 self._even += 1
         self._last = (seconds, here)
 
+    def guess(self, seconds: float) -> None:
+        """A time of elsewhere, where the filesystem's cannot be had: good for order, not for ages. Nothing after a reading."""
+        if self._last is None:
+            self._last, self._even = (seconds, self._monotonic()), 0
+
     @property
     def steady(self) -> bool:
         """Ages can be trusted."""

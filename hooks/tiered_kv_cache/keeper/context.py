@@ -30,11 +30,14 @@ class Context:
     accounting: Accounting = field(default_factory=Accounting)
 
     def age(self, about: os.stat_result) -> float:
-        """Seconds since a file or directory was last changed, below 0 if its time is later than now.
+        """Seconds since a file or directory was last changed; -1 if its times are all later than now.
 
-        The inode's own time too, since anybody may set the other one, and a node's clock may be behind.
+        The inode's own time too, since anybody may set the other one, and a node's clock may be behind. One that is ahead
+        is not believed.
         """
-        return self.clock.exact() - max(about.st_mtime, about.st_ctime)
+        now = self.clock.exact()
+        times = [t for t in (about.st_mtime, about.st_ctime) if t <= now + AHEAD_SECONDS]
+        return now - max(times) if times else -1.0
 
     def old(self, about: os.stat_result, seconds: float) -> bool:
         """Whether something is that old, and times can be trusted."""

@@ -80,7 +80,7 @@ class Evictor:
                 if fd is not None and name is not None and about is not None:
                     if self._changed(about, mtime, why):
                         found.put((victim.ident, about.st_size, about.st_blocks, int(about.st_mtime)), x.clock.now())
-                        found.used(victim.ident, x.clamp(max(about.st_mtime, about.st_ctime)))
+                        found.used(victim.ident, x.clamp(x.clock.exact() - max(0.0, x.age(about))))
                         x.counts.spared[("changed",)] += 1
                         return False
                     removed = x.tree.dry or self._unlink(x.tree, fd, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -21,7 +22,7 @@ from .logs import Logs
 from .pace import Pace
 from .policy import Need, Policy
 from .sweep import Sweep
-from .tree import Tree
+from .tree import NO_SPACE, Tree
 from .usage import Accounting
 from .watch import Watch
 
@@ -123,14 +124,34 @@ class Keeper:
             if x.tree.dry or root is None:
                 x.clock.read(time.time())
                 return
-            with x.tree.directory(root, paths.KEEPER, make=True) as own:
-                if own is None:
-                    raise NotADirectoryError(f"{layout.VERSION}/{paths.KEEPER} is no directory")
-                x.tree.write(own, layout.PROBE, [b"\0" * PROBE_BYTES])
-                about = x.tree.look(own, layout.PROBE)
-        if about is not None:
+            try:
+                about = self._probe(root)
+            except OSError as err:
+                if err.errno not in NO_SPACE:
+                    raise
+                # Full: it goes on by its own clock, and removes what it can.
+                x.failed(err, "")
+                about = None
+        if about is None:
+            x.clock.guess(time.time())
+        else:
             x.clock.read(about.st_mtime)
             x.accounting = Accounting(by_blocks=about.st_blocks > 0)
+
+    def _probe(self, root: int) -> os.stat_result | None:
+        """Attributes of a file that was written, or at least touched, right now."""
+        tree = self.x.tree
+        with tree.directory(root, paths.KEEPER, make=True) as own:
+            if own is None:
+                raise NotADirectoryError(errno.ENOTDIR, f"{layout.VERSION}/{paths.KEEPER} is no directory")
+            try:
+                tree.write(own, layout.PROBE, [b"\0" * PROBE_BYTES])
+            except OSError as err:
+                if err.errno not in NO_SPACE:
+                    raise
+                self.x.failed(err, "")
+                return tree.touch(own, layout.PROBE)
+            return tree.look(own, layout.PROBE)
 
     def _read_logs(self) -> None:
         with self._root() as root:

@@ -21,12 +21,12 @@ FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 BYTE = re.compile(r"[0-9a-f]{2}")
 NFS = re.compile(r"\.nfs[0-9a-f]{8,32}")
 """What an NFS client leaves of a file that was deleted while open."""
-_UNSALTED = re.compile(r"(?:[0-9a-f]{2}){2,48}@[0-9a-f]{8}@(?:0|[1-9a-f][0-9a-f]{0,7})")
+UNSALTED = re.compile(r"(?:[0-9a-f]{2}){2,48}@[0-9a-f]{8}@(?:0|[1-9a-f][0-9a-f]{0,7})")
 
 
 def is_key(key: str) -> bool:
     """Whether a text is the name of an object; the usual form is decided without taking it apart."""
-    return _UNSALTED.fullmatch(key) is not None or paths.parse_name(key) is not None
+    return UNSALTED.fullmatch(key) is not None or paths.parse_name(key) is not None
 
 
 def known_at_root(name: str) -> bool:
@@ -37,13 +37,16 @@ def known_at_root(name: str) -> bool:
     )
 
 
+ID_MASK = 0xFFFF_FFFF_FFFF
+
+
 def object_id(key: str) -> int:
     """64 bits that stand for a key: its directory in the upper 16, a hash of the whole in the rest.
 
     A name of 100 bytes would be most of the memory of a row. Two keys collide only within one directory of one
     fingerprint, so that nobody can make the keeper mistake another one's object for his own.
     """
-    return (int(key[:4], 16) << 48) | (xxhash.xxh3_64_intdigest(key.encode()) & 0xFFFF_FFFF_FFFF)
+    return (int(key[:4], 16) << 48) | (xxhash.xxh3_64_intdigest(key.encode()) & ID_MASK)
 
 
 def shard_of(ident: int) -> int:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from ..l2 import paths
 from . import layout
-from .tree import Tree
+from .tree import NO_SPACE, Tree
 
 MOST_BYTES = 4096
 SETTLE_SECONDS = 1.0
@@ -50,6 +50,8 @@ class Fence:
         self._beat = 0
         self._beaten = 0.0
         self._seen: tuple[str, float] | None = None
+        self._instead: str | None = None
+        """The mark of an earlier holder, which stands while this one's cannot be written."""
 
     def take(self, chosen: bool) -> bool:
         """Become the holder; False while another one may be alive, or there is no tree yet.
@@ -63,18 +65,32 @@ class Fence:
                 self._seen = (mark, self._clock())
             if self._clock() - self._seen[1] < self._seconds:
                 return False
-        if not self._write():
-            return False
+        self._instead = None
+        try:
+            if not self._write():
+                return False
+        except OSError as err:
+            # A full volume takes no mark, and needs a keeper most: the election decides, as long as nobody else writes one.
+            if err.errno not in NO_SPACE or not chosen:
+                raise
+            self._instead = said.get("token", "")
+            return True
         if not chosen:
             self._sleep(SETTLE_SECONDS)
         return self._read().get("token") == self._token
 
     def check(self) -> None:
         """Raises LeaseLost if the mark is another one's; beats when it is time."""
-        if self._read().get("token") != self._token:
+        token = self._read().get("token", "")
+        if token not in {self._token, self._instead}:
             raise LeaseLost(f"{layout.VERSION}/{paths.KEEPER}/{layout.HOLDER} names another keeper")
         if self._clock() - self._beaten >= self._seconds / BEATS:
-            self._write()
+            try:
+                self._write()
+            except OSError as err:
+                if err.errno not in NO_SPACE:
+                    raise
+                self._beaten = self._clock()
 
     def release(self) -> None:
         """Let the next one begin at once."""

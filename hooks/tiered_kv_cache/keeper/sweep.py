@@ -11,8 +11,9 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+import xxhash
 
 from ..l2 import paths
 from . import clean, layout, record
@@ -145,30 +146,47 @@ class Sweep:
         seen = _Seen(found, room)
         left = 0
         if objects is not None:
-            with self._faults_of(seen, number << 8, 256), x.tree.directory(objects, name) as fd:
-                for inner, is_directory in x.tree.names(fd) if fd is not None else []:
-                    assert fd is not None
-                    if not is_directory or not layout.BYTE.fullmatch(inner):
-                        seen.strange.add(inner, x.tree.look(fd, inner))
-                        left += 1
-                        continue
-                    with self._faults_of(seen, int(name + inner, 16), 1):
-                        left += self._directory(seen, fd, name + inner)
+            try:
+                left = self._directories(seen, objects, name)
+            except OSError as err:
+                self._fault(seen, err, number << 8, 256)
+                left = 1
             if left == 0 and not seen.rows:
                 clean.empty(x, found, objects, name)
         self._strange(found, f"{paths.OBJECTS}/{name}", seen.strange)
         found.replace(number, seen.rows, x.clock.now(), began)
 
+    def _directories(self, seen: _Seen, objects: int, outer: str) -> int:
+        """Read the directories below a first-level one; returns how many things are left in it."""
+        x, left = self._x, 0
+        with x.tree.directory(objects, outer) as fd:
+            for inner, is_directory in x.tree.names(fd) if fd is not None else []:
+                assert fd is not None
+                if not is_directory or not layout.BYTE.fullmatch(inner):
+                    seen.strange.add(inner, x.tree.look(fd, inner))
+                    left += 1
+                    continue
+                try:
+                    left += self._directory(seen, fd, outer + inner)
+                except OSError as err:
+                    self._fault(seen, err, int(outer + inner, 16), 1)
+                    left += 1
+        return left
+
     def _directory(self, seen: _Seen, above: int, prefix: str) -> bool:
         """Read one directory of objects; returns whether it is still there."""
         x, found, rows, inner = self._x, seen.found, seen.rows, prefix[2:]
-        with x.tree.directory(above, inner) as fd:
-            if fd is None:
-                return False
+        fd = x.tree.open(above, inner)
+        if fd is None:
+            return False
+        try:
             listed = x.tree.files(fd)
+            base = int(prefix, 16) << 48
+            unsalted, digest, mask = layout.UNSALTED.fullmatch, xxhash.xxh3_64_intdigest, layout.ID_MASK
             for name, about in listed:
-                key = name[:-3] if name.endswith(paths.OBJECT_SUFFIX) else ""
-                if not key.startswith(prefix) or not layout.is_key(key):
+                key = name[:-3]
+                # is_key and object_id, spelt out: this runs a million times.
+                if name[-3:] != paths.OBJECT_SUFFIX or name[:4] != prefix or not (unsalted(key) or layout.is_key(key)):
                     self._other(seen, fd, inner, name, about)
                 elif about is None:
                     rows.append(self._unreadable(found, key))
@@ -179,7 +197,10 @@ class Sweep:
                     found.untracked_blocks += about.st_blocks
                     found.untracked_size += about.st_size
                 else:
-                    rows.append((layout.object_id(key), about.st_size, about.st_blocks, int(about.st_mtime)))
+                    ident = base | (digest(key.encode()) & mask)
+                    rows.append((ident, about.st_size, about.st_blocks, int(about.st_mtime)))
+        finally:
+            os.close(fd)
         return bool(listed) or not clean.empty(x, found, above, inner)
 
     def _other(self, seen: _Seen, fd: int, inner: str, name: str, about: os.stat_result | None) -> None:
@@ -189,23 +210,19 @@ class Sweep:
         elif x.old(about, x.settings.grace.nfs):
             x.remove(fd, name, seen.found.lob, "nfs")
 
-    @contextmanager
-    def _faults_of(self, seen: _Seen, first: int, count: int) -> Iterator[None]:
+    def _fault(self, seen: _Seen, err: OSError, first: int, count: int) -> None:
         """A directory that cannot be read keeps the rows it had; what was read of it is forgotten.
 
         ``first``, ``count``: numbers of the directories, the upper 16 bits of their objects' ids.
         """
-        try:
-            yield
-        except OSError as err:
-            if err.errno not in LOCAL:
-                raise
-            self._x.failed(err, seen.found.lob)
-            seen.rows[:] = [row for row in seen.rows if not first <= row[0] >> 48 < first + count]
-            shard = seen.found.shard(first >> 8)
-            for ident, size, blocks, mtime in zip(shard.ids, shard.size, shard.blocks, shard.mtime, strict=True):
-                if mtime and first <= ident >> 48 < first + count:
-                    seen.rows.append((ident, size, blocks, mtime))
+        if err.errno not in LOCAL:
+            raise err
+        self._x.failed(err, seen.found.lob)
+        seen.rows[:] = [row for row in seen.rows if not first <= row[0] >> 48 < first + count]
+        shard = seen.found.shard(first >> 8)
+        for ident, size, blocks, mtime in zip(shard.ids, shard.size, shard.blocks, shard.mtime, strict=True):
+            if mtime and first <= ident >> 48 < first + count:
+                seen.rows.append((ident, size, blocks, mtime))
 
     def _unreadable(self, found: Fingerprint, key: str) -> Row:
         """A file without attributes keeps those it had."""

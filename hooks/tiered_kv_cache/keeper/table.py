@@ -183,40 +183,26 @@ class Fingerprint:
         ``began``: when the sweep of this shard began. An object that the sweep before did not see is younger than that
         sweep, whatever the clock of its writer says.
         """
-        old = self.shard(number)
-        new = Shard()
+        old, new = self.shard(number), Shard()
         rows.sort()
-        raised = []
-        at, end = 0, len(old.ids)
-        for ident, size, blocks, mtime in rows:
-            while at < end and old.ids[at] < ident:
-                at += 1
-            use = pred = 0
-            if at < end and old.ids[at] == ident:
-                use, pred, before = old.use[at], old.pred[at], old.mtime[at]
-                if before != _stored(mtime):
-                    if use and before == 0 and not EARLIEST <= mtime <= now + AHEAD_SECONDS:
-                        pass  # The record knows better than a time without reason.
-                    else:
-                        use = max(use, self._reason(mtime, now))
-            else:
-                use = max(self._reason(mtime, now), old.swept)
-            new.ids.append(ident)
-            new.pred.append(pred)
-            new.size.append(size)
-            new.use.append(use)
-            new.mtime.append(_stored(mtime))
-            new.blocks.append(min(blocks, LARGEST))
-            if pred:
-                raised.append((pred, use))
-        for column, sign in ((old, -1), (new, 1)):
-            seen = sum(1 for m in column.mtime if m)
-            self._count(sign * seen, 0, 0)
-            # Rows that were never seen have neither size nor blocks.
-            self.size += sign * sum(column.size)
-            self.blocks += sign * sum(column.blocks)
-        if len(new.ids) != len(old.ids) or new.ids != old.ids:
+        if rows:
+            ids, sizes, blocks, mtimes = zip(*rows, strict=True)
+            new.ids, new.size = array("Q", ids), array("Q", sizes)
+            new.blocks = array("I", blocks if max(blocks) <= LARGEST else [min(b, LARGEST) for b in blocks])
+            usual = min(mtimes) >= 1 and max(mtimes) <= LARGEST
+            new.mtime = array("I", mtimes if usual else [_stored(m) for m in mtimes])
+        if new.ids == old.ids and new.mtime == old.mtime:
+            # The usual case, many times faster.
+            new.use, new.pred = old.use, old.pred
+            raised: list[tuple[int, int]] = []
+        else:
+            raised = self._carry_over(old, new, rows, now)
             self.dirty = True
+        for shard, sign in ((old, -1), (new, 1)):
+            self.objects += sign * (len(shard.ids) - shard.mtime.count(0))
+            # Rows that were never seen have neither size nor blocks.
+            self.size += sign * sum(shard.size)
+            self.blocks += sign * sum(shard.blocks)
         new.swept = began
         self.shards[number] = new
         if new.use:
@@ -224,6 +210,28 @@ class Fingerprint:
             self.newest = max(self.newest, latest)
         for pred, use in raised:
             self.used(pred, use)
+
+    def _carry_over(self, old: Shard, new: Shard, rows: list[Row], now: int) -> list[tuple[int, int]]:
+        """Fill uses and predecessors of ``new``; returns (predecessor, use) of all rows that have one."""
+        raised = []
+        at, end = 0, len(old.ids)
+        for ident, _, _, mtime in rows:
+            while at < end and old.ids[at] < ident:
+                at += 1
+            pred = 0
+            if at < end and old.ids[at] == ident:
+                use, pred, before = old.use[at], old.pred[at], old.mtime[at]
+                # What the record says is better than a time without reason.
+                recorded = use and before == 0 and not EARLIEST <= mtime <= now + AHEAD_SECONDS
+                if before != _stored(mtime) and not recorded:
+                    use = max(use, self._reason(mtime, now))
+            else:
+                use = max(self._reason(mtime, now), old.swept)
+            new.use.append(use)
+            new.pred.append(pred)
+            if pred:
+                raised.append((pred, use))
+        return raised
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
         """id, use, size, blocks of all objects seen in the tree."""

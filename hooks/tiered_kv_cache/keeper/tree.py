@@ -23,6 +23,8 @@ FULL = (errno.EEXIST, errno.ENOTEMPTY, errno.EBUSY)
 UNREADABLE = (errno.EIO, errno.ENXIO, errno.EREMOTEIO)
 LOCAL = (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, *UNREADABLE)
 """Faults of one directory, which must not end a walk: a tenant can make them."""
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Of a write to a full volume; Curvine says EIO. A keeper that could not go on then would be of no use."""
 DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Neither a FIFO nor a device may block or act.
 FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
@@ -195,6 +197,16 @@ class Tree:
         finally:
             self.pace.spend(4)
         return about
+
+    def touch(self, parent: int, name: str) -> os.stat_result | None:
+        """Set a file's times to now, which takes no space; its attributes, None if it is not there. Raises OSError."""
+        self._change()
+        try:
+            with self.watch.doing(f"touching {name}"):
+                os.utime(name, dir_fd=parent, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        return self.look(parent, name)
 
     def _make(self, parent: int, name: str) -> None:
         self._change()

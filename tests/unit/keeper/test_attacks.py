@@ -8,13 +8,18 @@ import socket
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 from tiered_kv_cache.keeper import plan
 from tiered_kv_cache.keeper.keeper import Keeper
 
 from .volume import BLOCK, FINGERPRINT, Volume, clock, name
 
-HARSH = {"quota": 1, "ttl": "1s", "grace": {"orphan": 1, "tmp": 1, "directory": 1, "nfs": 1, "object": 0}}
+HARSH: dict[str, Any] = {
+    "quota": 1,
+    "ttl": "1s",
+    "grace": {"orphan": 1, "tmp": 1, "directory": 1, "nfs": 1, "object": 0},
+}
 """Settings under which everything that may go goes."""
 
 
