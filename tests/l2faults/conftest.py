@@ -1,4 +1,4 @@
-"""`--runs`: how many runs with kills; `--seed`: of the first one."""
+"""`--runs`: how many runs with kills; `--first-seed`: of the first one."""
 
 import pytest
 

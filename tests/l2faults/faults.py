@@ -48,9 +48,14 @@ MENU: dict[str, Switch] = {
 }
 
 
-def choose(chance: random.Random, name: str = "") -> list[str]:
-    """Names of up to three faults; the given one is among them."""
-    return list(dict.fromkeys([*([name] if name else []), *chance.sample(sorted(MENU), chance.randint(0, 2))]))
+TOGETHER = 3
+_ORDER = random.Random(0).sample(sorted(MENU), len(MENU))
+
+
+def choose(chance: random.Random, turn: int) -> list[str]:
+    """Names of the faults of a run: each once in the first turns, then any up to three."""
+    planned = _ORDER[turn * TOGETHER : (turn + 1) * TOGETHER]
+    return planned or chance.sample(_ORDER, chance.randint(0, TOGETHER))
 
 
 def switch_on(faults: Faults, names: list[str], chance: random.Random) -> None:

@@ -13,8 +13,9 @@ from tiered_kv_cache.l2.task import Ref
 CHAINS, LENGTH_OF_CHAIN = 4, 6
 SIZE = 1_100_003
 """Bytes of payload: two slices, and an odd end."""
-FOLDER = "v1/lob/model/fingerprint"
-LAYOUT = format.layout_fingerprint("fingerprint", "model", [((SIZE,), "uint8")])
+FINGERPRINT = "0123456789abcdef"
+FOLDER = f"v1/lob/model/{FINGERPRINT}"
+LAYOUT = format.layout_fingerprint(FINGERPRINT, "model", [((SIZE,), "uint8")])
 
 
 def _name(number: int) -> str:

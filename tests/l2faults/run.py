@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
+import os
 import random
 import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing import forkserver
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from faultfs.daemon import FaultFs
+from tiered_kv_cache.l2 import format, paths
 
 from . import faults, objects, worker
 
@@ -21,6 +26,21 @@ WRITERS = READERS = 4
 CONTEXT = multiprocessing.get_context("forkserver")
 # The server never has a second thread; what it forks starts in milliseconds.
 CONTEXT.set_forkserver_preload(["l2faults.preload"])
+
+
+def start_server() -> None:
+    """Start it now: Python 3.11 does not tell it this process's module path, and preloading would fail in silence."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
+    try:
+        forkserver.ensure_running()
+    finally:
+        if before is None:
+            del os.environ["PYTHONPATH"]
+        else:
+            os.environ["PYTHONPATH"] = before
+
+
 SECONDS = (0.05, 0.5)
 """Shortest and longest time between the start of the processes and the first kill."""
 EXIT_SECONDS = 90.0
@@ -37,15 +57,37 @@ class Totals:
     """Bad files found on the disk after a run, by what was wrong with them."""
     left: int = 0
     """Temporary files that dead processes had left."""
-    hits: Counter[str] = field(default_factory=Counter)
+    damaged: int = 0
+    """Good files that were damaged on purpose before a run."""
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{name} {number}" for name, number in self.counts.most_common())
         bad = ", ".join(f"{name} {number}" for name, number in self.bad_files.most_common()) or "none"
         return (
-            f"{self.runs} runs, {self.kills} processes killed; {self.left} temporary files were left and removed; bad files "
-            f"on the disk, repaired or gone: {bad}\n{kinds}"
+            f"{self.runs} runs, {self.kills} processes killed, {self.damaged} files damaged; temporary files left and then "
+            f"removed by one round of the keeper: {self.left}; bad files left, then repaired or gone: {bad}\n{kinds}"
         )
+
+
+def damage(path: Path, chance: random.Random) -> None:
+    """Change a bit, cut the file, or put another object's bytes in its place."""
+    with path.open("rb+") as file:
+        size = max(1, os.fstat(file.fileno()).st_size)
+        match chance.randrange(3):
+            case 0:
+                at = chance.choice([chance.randrange(size), chance.randrange(200)])
+                file.seek(at)
+                old = file.read(1)
+                file.seek(at)
+                file.write(bytes([(old or b"\0")[0] ^ 1 << chance.randrange(8)]))
+            case 1:
+                file.truncate(chance.choice([0, 4096, chance.randrange(size)]))
+            case _:
+                other = chance.choice([name for name in objects.NAMES if name not in path.name])
+                header = format.Header(
+                    other, objects.SIZE, format.payload_checksum(objects.payload(other)), objects.LAYOUT, time.time_ns()
+                )
+                file.write(format.encode_header(header) + objects.payload(other))
 
 
 class Run:
@@ -57,8 +99,10 @@ class Run:
         self._base = fs.mount / objects.FOLDER
         self._real = fs.backing / objects.FOLDER
         self._processes: list[BaseProcess] = []
+        self._gate = folder / f"{seed}-go"
+        start_server()
         self._number = 0
-        self.faults = faults.choose(self._chance, sorted(faults.MENU)[seed % len(faults.MENU)])
+        self.faults = faults.choose(self._chance, seed)
 
     def go(self) -> list[str]:
         """Everything that was wrong, as texts; empty if all is right."""
@@ -82,31 +126,55 @@ class Run:
         for _ in range(READERS):
             self._start(worker.read)
         self._start(worker.keep)
+        self._all_at_work()
         before = chance.random() < 0.5
         if before:
             faults.switch_on(self._fs.faults, self.faults, chance)
-        time.sleep(chance.uniform(*SECONDS))
+        self._churn(chance.uniform(*SECONDS))
         if not before:
             faults.switch_on(self._fs.faults, self.faults, chance)
-            time.sleep(chance.uniform(0, 0.3))
+            self._churn(chance.uniform(0, 0.3))
         for victim in chance.sample(self._processes, chance.randint(1, len(self._processes))):
-            time.sleep(chance.uniform(0, 0.03))
+            self._churn(chance.uniform(0, 0.03))
             if victim.is_alive() and victim.pid:
                 victim.kill()
                 self._totals.kills += 1
                 if chance.random() < 0.3:
                     # Another Pod takes its place while the dead one's operations may still hang.
                     self._start(chance.choice([worker.write, worker.read]))
-        time.sleep(chance.uniform(0, 0.3))
+        self._churn(chance.uniform(0, 0.3))
+
+    def _all_at_work(self) -> None:
+        """Wait for the reports that every process opens first: who is killed before has tested nothing."""
+        end = time.monotonic() + EXIT_SECONDS
+        while len(list(self._reports.glob(f"{self._seed}-*.json"))) < len(self._processes):
+            if time.monotonic() > end:
+                raise TimeoutError("the processes did not start")
+            time.sleep(0.005)
+        self._gate.touch()
+
+    def _churn(self, seconds: float) -> None:
+        """Let time pass; objects go, and some are damaged, so that there is always something to store and to repair."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            path = self._real / paths.object_path(self._chance.choice(objects.NAMES))
+            with contextlib.suppress(FileNotFoundError):
+                if self._chance.random() < 0.8:
+                    path.unlink()
+                else:
+                    damage(path, self._chance)
+                    self._totals.damaged += 1
+            time.sleep(0.004)
 
     def _start(self, target: Callable[..., None]) -> None:
         self._number += 1
         name = f"pod-{self._number}"
         report = self._reports / f"{self._seed}-{name}.json"
         seconds = self._chance.uniform(0.3, 0.9)
-        arguments: tuple[object, ...] = (self._base, name, self._chance.randrange(1 << 30), report, seconds)
+        when = worker.When(self._gate, seconds)
+        arguments: tuple[object, ...] = (self._base, name, self._chance.randrange(1 << 30), report, when)
         if target is worker.keep:
-            arguments = (self._fs.mount, report, seconds)
+            arguments = (self._fs.mount, report, when)
         process = CONTEXT.Process(target=target, args=arguments, name=f"{target.__name__} {name}", daemon=True)
         process.start()
         self._processes.append(process)

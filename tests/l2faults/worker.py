@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,20 @@ ANSWER_SECONDS = 60.0
 """A task that has not answered by then never will: all deadlines are far shorter, and the machine may be slow."""
 QUARANTINE = 8
 """Buffers of given-up loads that are watched for late writes."""
+
+
+@dataclass(frozen=True)
+class When:
+    """Work begins when a file is there, and lasts so many seconds."""
+
+    gate: Path
+    seconds: float
+
+    def wait(self) -> float:
+        """Wait for the beginning; the end, by the monotonic clock."""
+        while not self.gate.exists():
+            time.sleep(0.005)
+        return time.monotonic() + self.seconds
 
 
 class Report:
@@ -150,11 +165,11 @@ def look_up(tier: Tier, refs: list[Ref], report: Report) -> LookupTask | None:
     return task if isinstance(task, LookupTask) else None
 
 
-def write(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
+def write(base: Path, pod: str, seed: int, path: Path, when: When) -> None:
     """Store parts of chains until the time is over."""
     _quiet()
     chance, report = random.Random(seed), Report(path)
-    tier, end = tier_of(base, pod, chance), time.monotonic() + seconds
+    tier, end = tier_of(base, pod, chance), when.wait()
     while time.monotonic() < end:
         chain = chance.choice(objects.CHAIN_NAMES)
         store(tier, chain[: chance.randint(1, len(chain))], report)
@@ -162,11 +177,11 @@ def write(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
     report.end()
 
 
-def read(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
+def read(base: Path, pod: str, seed: int, path: Path, when: When) -> None:
     """Look chains up and load what is said to be there, and sometimes what is not."""
     _quiet()
     chance, report = random.Random(seed), Report(path)
-    tier, end = tier_of(base, pod, chance), time.monotonic() + seconds
+    tier, end = tier_of(base, pod, chance), when.wait()
     quarantine = Quarantine(report)
     while time.monotonic() < end:
         chain = chance.choice(objects.CHAIN_NAMES)
@@ -183,10 +198,10 @@ def read(base: Path, pod: str, seed: int, path: Path, seconds: float) -> None:
     report.end()
 
 
-def keep(mount: Path, path: Path, seconds: float) -> None:
+def keep(mount: Path, path: Path, when: When) -> None:
     """Rounds of the keeper; what the volume's faults break is begun anew."""
     _quiet()
-    report, end = Report(path), time.monotonic() + seconds
+    report, end = Report(path), when.wait()
     while time.monotonic() < end:
         try:
             keeper_of(mount, tmp=1.0).round()
@@ -197,7 +212,7 @@ def keep(mount: Path, path: Path, seconds: float) -> None:
     report.end()
 
 
-def keeper_of(mount: Path, *, tmp: float, quota: int = objects.SIZE * len(objects.NAMES) // 2) -> Keeper:
+def keeper_of(mount: Path, *, tmp: float, quota: int = objects.SIZE * len(objects.NAMES) // 3) -> Keeper:
     """A keeper that has something to evict. ``tmp``: seconds after which a silent writer is dead."""
     settings = Settings(
         mount=str(mount),
