@@ -351,6 +351,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         overlay({"l2": {"enabled": False}}, _engine(args=["--enable-lora"])),
         ['"--enable-lora"', LORA],
     ),
+    "adapters, abbreviated": (_engine(args=["--enable-lor"]), ['"--enable-lor"', LORA]),
+    "adapters by modules, abbreviated": (_engine(args=["--lora-mod", "a=/b"]), ['"--lora-mod"', LORA]),
+    "adapters by modules, abbreviated with =": (_engine(args=["--lora_m=a=/b"]), ['"--lora_m=a=/b"', LORA]),
+    "adapters of a modality, abbreviated": (_engine(args=["--default-mm", "{}"]), ['"--default-mm"', LORA]),
+    "adapters by a variable": (_engine(args=["$(FLAG)"], env={"FLAG": "--enable-lora"}), ['"$(FLAG)"', LORA]),
     "speculative decoding": (
         _engine(args=["--speculative-config", "{}"]),
         ['"--speculative-config"', SPECULATIVE, "acknowledge.speculativeWithCache: true"],
@@ -365,7 +370,60 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     ),
 }
 
+HTTP = "by HTTP on its port"
+for argument, says in {
+    "--ssl-certfile": "speak plain HTTP",
+    "--ssl-keyfile=/tls/key": "speak plain HTTP",
+    "--ssl-ca": "speak plain HTTP",
+    "--ssl_cert_reqs": "speak plain HTTP",
+    "--ssl-ciphers": "speak plain HTTP",
+    "--enable-ssl-refresh": "speak plain HTTP",
+    "--uds": HTTP,
+    "--uds=/tmp/s": HTTP,
+    "--grpc": HTTP,
+    "--grpc-port": HTTP,
+    "--disable-log-stats": "ends vLLM's metrics",
+    "--disable-log-st": "ends vLLM's metrics",
+    "--help": "prints a text and ends",
+    "-h": "prints a text and ends",
+}.items():
+    REFUSED[f"a flag against what is around the engine: {argument}"] = (
+        _engine(args=[argument]),
+        [f'models.tiny.engine.args: "{argument}"', says, "take it out"],
+    )
+for words, wrong, says in [
+    (["--max-model-len 8192"], "--max-model-len 8192", "write flag and value as two elements"),
+    (["--seed 1"], "--seed 1", "write flag and value as two elements"),
+    (["--seed\n1"], "--seed\\n1", "write flag and value as two elements"),
+    (["--seed", "1", " --x"], " --x", "write flag and value as two elements"),
+    (["--seed", ""], "", "the argument is empty"),
+    (["--seed=1", "2"], "2", "its value behind ="),
+    (["--seed=1", "--"], "--", "those of the chart neither"),
+]:
+    REFUSED[f"an argument that vLLM cannot read: {words}"] = (
+        _engine(args=words),
+        [f'models.tiny.engine.args: "{wrong}"', says],
+    )
+for dtype in ("banana", "fp16"):
+    for device in ({}, GPU):
+        REFUSED[f"type of KV blocks {dtype} {'cuda' if device else 'cpu'}"] = (
+            overlay(device, _engine(kvCacheDtype=dtype)),
+            [
+                f'models.tiny.engine.kvCacheDtype: "{dtype}"',
+                "does not know it",
+                "use one of: auto, bfloat16, float16, fp8,",
+            ],
+        )
+
 OWNED_FLAGS: dict[str, str] = {
+    "-n2": "TP x PP GPUs",
+    "-r1": "TP x PP GPUs",
+    "-n=2": "TP x PP GPUs",
+    "--no-enable-scale-out": "routing.strategy",
+    "--no-enable-scale": "routing.strategy",
+    "--no-enable-prefix-caching": "cache.l0.enabled",
+    "--no_enable_prefix_c": "cache.l0.enabled",
+    "--no-data-parallel-hybrid-lb": "replicas",
     "--kv-cache-dtype": "engine.kvCacheDtype",
     "--gpu-memory-utilization": "engine.gpuMemoryUtilization",
     "--gpu_memory_utilization=0.5": "engine.gpuMemoryUtilization",
@@ -421,7 +479,29 @@ def test_is_refused_with_key_value_and_fix(helm: Helm, case: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "argument", ["-q", "--seed", "-O3", "--max-num-batched-tokens", "--enable-expert-parallel", "-ep"]
+    "argument",
+    [
+        "-q",
+        "--seed",
+        "-O3",
+        "--no-enable-lora",
+        "--lora-dtype",
+        '--hf-overrides={"a": 1}',
+        "--no-async-scheduling",
+        "--max-num-batched-tokens",
+        "--enable-expert-parallel",
+        "-ep",
+    ],
 )
 def test_other_flags_are_the_user_s(helm: Helm, argument: str) -> None:
     assert argument in helm.template(GPU, _engine(args=[argument])).container("vllm")["args"]
+
+
+def test_a_vllm_that_the_table_does_not_know_is_asked_nothing_about_kv_types(helm: Helm) -> None:
+    layer = _engine(
+        kvCacheDtype="fp4_of_tomorrow",
+        versions={"vllm": "0.40.0", "lmcache": "0.6.0"},
+        image={"repository": "registry.example.com/engine", "tag": "1"},
+        acknowledge={"unknownPair": True},
+    )
+    assert flag(helm.template(GPU, layer).container("vllm")["args"], "--kv-cache-dtype") == "fp4_of_tomorrow"

@@ -140,7 +140,7 @@ def test_the_volume_is_told_what_was_hashed_whatever_users_write(helm: Helm) -> 
     # As the kubelet reads it: $$ is a plain $.
     seen = told.replace("$$(", "$(")
     assert "$$(POD_NAME)" in told
-    assert json.loads(seen)["engineArgs"] == ['--hf-overrides it\'s $(POD_NAME) "<&>"']
+    assert json.loads(seen)["engineArgs"] == [["--hf-overrides", 'it\'s $(POD_NAME) "<&>"']]
     assert _fingerprint(manifests) == hashlib.sha256(seen.encode()).hexdigest()[:16]
 
 
@@ -189,6 +189,30 @@ def test_order_of_flags_does_not_matter(helm: Helm) -> None:
     assert (
         of("--seed", 1, "--rope-theta", 2) == of("--rope-theta", 2, "--seed", 1) != of("--seed", 2, "--rope-theta", 1)
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        # The last one wins in vLLM.
+        (["--quantization", "fp8", "--quantization", "awq"], ["--quantization", "awq", "--quantization", "fp8"]),
+        (["--quantization", "fp8", "-q", "awq"], ["-q", "awq", "--quantization", "fp8"]),
+        (["--quantization", "fp8", "--quantizat", "awq"], ["--quantizat", "awq", "--quantization", "fp8"]),
+        (["--async-scheduling", "--no-async-scheduling"], ["--no-async-scheduling", "--async-scheduling"]),
+        (["--hf-overrides.a=1", "--hf_overrides.a=2"], ["--hf_overrides.a=2", "--hf-overrides.a=1"]),
+        # A blank in a value is no border between two.
+        (["--x", "b c"], ["--x", "b", "c"]),
+        (["--x", "b c"], ["--x", "b  c"]),
+    ],
+)
+def test_command_lines_that_differ_to_vllm_do_not_share(helm: Helm, one: list[str], other: list[str]) -> None:
+    assert _fingerprint(helm.template(_engine(args=one))) != _fingerprint(helm.template(_engine(args=other)))
+
+
+def test_flags_are_told_in_the_order_of_their_names(helm: Helm) -> None:
+    args = ["--seed", 1, "--rope-theta", 2, "--revision=a", "--no-async-scheduling", "--max-num-batched-tokens", 9]
+    told = json.loads(environment(helm.template(_engine(args=args)).container("l2-root"))["TKC_L2_CONFIG"])
+    assert told["engineArgs"] == [["--no-async-scheduling"], ["--revision=a"], ["--rope-theta", "2"], ["--seed", "1"]]
 
 
 def test_variables_that_arguments_name_count(helm: Helm) -> None:

@@ -78,7 +78,7 @@ def test_the_root_and_the_proof_get_json_in_whole_numbers(manifests: Manifests) 
     root = json.loads(told)
     assert root["chunkSize"] == 1048576
     assert root["engineEnv"]["VLLM_KV_SIZE"] == "4194304"
-    assert "--num-lookahead 1000000" in root["engineArgs"]
+    assert ["--num-lookahead", "1000000"] in root["engineArgs"]
     (verify,) = manifests.of("Pod")
     proof = environment(verify["spec"]["containers"][0])["TKC_VERIFY"]
     assert json.loads(proof)["promptTokens"] == 1048577

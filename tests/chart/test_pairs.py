@@ -208,3 +208,43 @@ def test_null_means_the_pair_s_image(helm: Helm, image: Json | None) -> None:
         assert "models.tiny.engine.image.pullPolicy: not given" in message
     else:
         assert _image(helm, model(engine={"image": image})) == "localhost/tiered-kv-cache/engine-cpu:dev"
+
+
+DIGEST_0_30 = "sha256:8a69ffad015f138d7170c4ddc429e230a3bc1c1719f67e14324749df200a4b90"
+
+
+@pytest.mark.parametrize(
+    "image",
+    [
+        {"repository": "vllm/vllm-openai", "tag": "v0.30.0"},
+        {"repository": "index.docker.io/vllm/vllm-openai", "tag": "v0.30.0"},
+        {"tag": "v0.30.0"},
+        {"digest": DIGEST_0_30},
+        {"repository": "mirror.example.com/engine", "digest": DIGEST_0_30},
+    ],
+)
+def test_versions_that_a_known_image_does_not_hold(helm: Helm, image: Json) -> None:
+    """Else an engine 0.30.0 would share blocks with 0.32.0."""
+    layer = model(engine={"image": image, "versions": {"vllm": "0.32.0", "lmcache": "0.5.6"}})
+    helm.assert_refused(
+        overlay(GPU, layer, model(engine={"acknowledge": {"unknownPair": True}})),
+        ["models.tiny.engine.versions", "holds vLLM 0.30.0 and LMCache 0.5.5", "leave engine.versions empty"],
+    )
+
+
+def test_versions_that_a_known_image_holds_may_be_written_out(helm: Helm) -> None:
+    image = {"repository": "vllm/vllm-openai", "tag": "v0.30.0"}
+    layer = model(engine={"image": image, "versions": {"vllm": "0.30.0", "lmcache": "0.5.5"}})
+    assert _image(helm, GPU, layer) == "vllm/vllm-openai:v0.30.0"
+
+
+def test_the_builder_s_own_tag_may_hold_other_versions(helm: Helm) -> None:
+    layer = model(
+        engine={
+            "image": {"tag": "v2"},
+            "versions": {"vllm": "0.33.0+cpu", "lmcache": "0.5.6"},
+            "acknowledge": {"unknownPair": True},
+        }
+    )
+    layer["models"]["tiny"]["engine"]["image"]["repository"] = "localhost/tiered-kv-cache/engine-cpu"
+    assert _image(helm, layer) == "localhost/tiered-kv-cache/engine-cpu:v2"

@@ -13,6 +13,11 @@
 {{- if not $version }}true{{ else if semverCompare (printf ">=%s-0" .least) $version }}true{{ end -}}
 {{- end -}}
 
+{{- /* A repository without the names of Docker's own registry, which may be left out. Context: text. */ -}}
+{{- define "tkc.pairs.repository" -}}
+{{- regexReplaceAll "^((index|registry-1)\\.)?docker\\.io/" . "" -}}
+{{- end -}}
+
 {{- /* Chooses the pair of a model by what its values say, as result.pair; absent if the table has none.
          By versions, if any is given. Else by image: one that the table holds tells its versions, and no image at all
          means the default of the device. Context: dict pairs (list), device, vllm, lmcache, image, result. */ -}}
@@ -24,7 +29,7 @@
 {{-       if and (or (not $.vllm) (eq .vllm $.vllm)) (or (not $.lmcache) (eq .lmcache $.lmcache)) -}}{{- $_ := set $.result "pair" . -}}{{- end -}}
 {{-     else if not (or $given.repository $given.tag $given.digest) -}}
 {{-       if .default -}}{{- $_ := set $.result "pair" . -}}{{- end -}}
-{{-     else if and (or (not $given.repository) (eq (trimPrefix "docker.io/" $given.repository) (trimPrefix "docker.io/" .image.repository)))
+{{-     else if and (or (not $given.repository) (eq (include "tkc.pairs.repository" $given.repository) (include "tkc.pairs.repository" .image.repository)))
               (or .anyTag (eq $given.tag .image.tag) (and $given.digest (eq $given.digest .image.digest))
                   (and .default (not $given.tag) (not $given.digest))) -}}
 {{-       $_ := set $.result "pair" . -}}

@@ -17,7 +17,7 @@ from tiered_kv_cache.l2root import L2RootError
 
 from .models import make_model
 
-RENDERED = {"dtype": "float32", "chunkSize": 256, "engineArgs": ['--x "ä"'], "format": "v1"}
+RENDERED = {"dtype": "float32", "chunkSize": 256, "engineArgs": [["--x", '"ä"']], "format": "v1"}
 
 
 def command(tmp: Path, *more: str, verb: str = "l2-root", **change: Any) -> subprocess.CompletedProcess[str]:

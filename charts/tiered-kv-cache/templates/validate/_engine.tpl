@@ -3,6 +3,7 @@
 {{- define "tkc.validate.engine" -}}
 {{- include "tkc.validate.pair" . -}}
 {{- include "tkc.validate.mode" . -}}
+{{- include "tkc.validate.kvCacheDtype" . -}}
 {{- include "tkc.validate.gpus" . -}}
 {{- include "tkc.validate.engineArgs" . -}}
 {{- include "tkc.validate.engineEnv" . -}}
@@ -42,9 +43,43 @@
 {{-     include "tkc.modelFault" (merge (dict "path" "engine.image" "value" $reference "why" (printf "which versions of vLLM and LMCache this image holds is not known, and they are part of the L2 fingerprint; known for %s: %s" $device $known)
               "fix" "set engine.versions.vllm and engine.versions.lmcache to what the image holds, or leave engine.image empty") .) -}}
 {{-   end -}}
-{{- else if and (not .model.pair) (not (index $engine.acknowledge "unknownPair")) -}}
+{{- else -}}
+{{-   include "tkc.validate.imageVersions" (merge (dict "reference" $reference) .) -}}
+{{- end -}}
+{{- if and $versions.vllm $versions.lmcache (not .model.pair) (not (index $engine.acknowledge "unknownPair")) -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "vLLM %s and LMCache %s are not known to work together on %s; known: %s" $versions.vllm $versions.lmcache $device $known)
             "fix" "use one of these, or try it out and set engine.acknowledge.unknownPair: true") .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* An image of the table holds the versions that stand there and no others: they are part of the L2 fingerprint, so that an
+       engine with a wrong name for itself would read blocks of another version. Context: as above and reference. */ -}}
+{{- define "tkc.validate.imageVersions" -}}
+{{- $image := .model.spec.engine.image -}}
+{{- $versions := .model.spec.engine.versions -}}
+{{- $repository := include "tkc.pairs.repository" (index $image "repository" | default "") -}}
+{{- $tag := include "tkc.scalar" (index $image "tag" | default "") -}}
+{{- $digest := index $image "digest" | default "" -}}
+{{- $held := list -}}
+{{- $agrees := false -}}
+{{- range .root.tkc.pairs.pairs -}}
+{{-   if and (not (index . "anyTag")) (or (and $digest (eq $digest .image.digest)) (and $tag (eq $tag .image.tag) (eq $repository (include "tkc.pairs.repository" .image.repository)))) -}}
+{{-     $held = append $held (printf "vLLM %s and LMCache %s" .vllm .lmcache) -}}
+{{-     if and (eq .vllm $versions.vllm) (eq .lmcache $versions.lmcache) -}}{{- $agrees = true -}}{{- end -}}
+{{-   end -}}
+{{- end -}}
+{{- if and $held (not $agrees) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.versions" "value" $versions "why" (printf "image %s holds %s, and the L2 fingerprint would name other versions" .reference (join ", or " ($held | uniq)))
+          "fix" "leave engine.versions empty, or choose the image of these versions") .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* vLLM has a closed list, which it tells at the start of a Pod only. */ -}}
+{{- define "tkc.validate.kvCacheDtype" -}}
+{{- $known := index .root.tkc.pairs.kvCacheDtypes (regexReplaceAll "[+].*$" (.model.spec.engine.versions.vllm | default "") "") -}}
+{{- $given := .model.spec.engine.kvCacheDtype -}}
+{{- if and $known (not (has $given $known)) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.kvCacheDtype" "why" (printf "vLLM %s does not know it" .model.spec.engine.versions.vllm) "fix" (printf "use one of: %s" (join ", " $known))) .) -}}
 {{- end -}}
 {{- end -}}
 
@@ -77,36 +112,67 @@
 {{- $acknowledged := $spec.engine.acknowledge -}}
 {{- $cache := include "tkc.validate.cacheOn" . -}}
 {{- $owned := include "model-endpoint.engine.ownedFlags" .model | fromJson -}}
+{{- $broken := include "model-endpoint.engine.brokenFlags" .model | fromJson -}}
+{{- $lora := include "model-endpoint.engine.loraFlags" .model | fromJsonArray -}}
+{{- $speculative := include "model-endpoint.engine.speculativeFlags" .model | fromJsonArray -}}
+{{- $full := false -}}
 {{- range $index, $argument := (index $spec.engine "args") | default list -}}
-{{-   $flag := include "model-endpoint.engine.flagOf" (include "tkc.scalar" $argument) -}}
-{{-   if $flag -}}
-{{-     $instead := include "tkc.validate.ownedFlag" (dict "flag" $flag "owned" $owned) -}}
-{{-     if $instead -}}
-{{-       include "tkc.modelFault" (merge (dict "path" "engine.args" "value" $argument "why" (printf "the chart owns the flag %s" (splitList "\n" $instead | first)) "fix" (printf "take it out and use %s" (splitList "\n" $instead | last))) $) -}}
-{{-     else if and $cache (not (index $acknowledged "loraWithCache")) (regexMatch "^--(enable-lora|lora-modules|default-mm-loras)" $flag) -}}
-{{-       include "tkc.modelFault" (merge (dict "path" "engine.args" "value" $argument "why" "LMCache's keys do not hold the adapter, so that one adapter would be served another's cache"
-              "fix" "switch cache.l1 and cache.l2 off for this model, leave the adapters out, or, where all requests use one and the same adapter, set engine.acknowledge.loraWithCache: true") $) -}}
-{{-     else if and $cache (not (index $acknowledged "speculativeWithCache")) (regexMatch "^(--spec|-sc?$)" $flag) -}}
-{{-       include "tkc.modelFault" (merge (dict "path" "engine.args" "value" $argument "why" "the draft model's KV is not cached: after a hit its guesses are wrong and the answer may take longer than without the cache"
-              "fix" "switch cache.l1 and cache.l2 off for this model, leave speculative decoding out, or measure whole answers and set engine.acknowledge.speculativeWithCache: true") $) -}}
+{{-   $text := include "tkc.scalar" $argument -}}
+{{- /* As the kubelet hands it on. */ -}}
+{{-   if contains "$(" $text -}}
+{{-     range $name, $value := (index $spec.engine "env") | default dict -}}{{- $text = $text | replace (printf "$(%s)" $name) (include "tkc.scalar" $value) -}}{{- end -}}
+{{-   end -}}
+{{-   $flag := include "model-endpoint.engine.flagOf" $text -}}
+{{-   $fault := dict -}}
+{{-   if not (trim $text) -}}
+{{-     $fault = dict "why" "the argument is empty" "fix" "take it out, with the flag before it if it was its value" -}}
+{{-   else if eq $text "--" -}}
+{{-     $fault = dict "why" "vLLM would take no argument behind it for a flag, those of the chart neither" "fix" "take it out" -}}
+{{-   else if regexMatch "^(--?[A-Za-z][^=]*\\s|\\s+--?[A-Za-z])" $text -}}
+{{-     $fault = dict "why" "a flag with a blank in one argument: vLLM would not take it for a flag" "fix" "write flag and value as two elements of the list, or with = between" -}}
+{{-   else if $flag -}}
+{{-     $is := include "tkc.validate.flagIn" (dict "flag" $flag "names" (keys $owned | sortAlpha)) -}}
+{{-     $on := ternary "" $flag (hasPrefix "--no-" $flag) -}}
+{{-     $breaks := include "tkc.validate.flagIn" (dict "flag" $on "names" (keys $broken | sortAlpha)) -}}
+{{-     if $is -}}
+{{-       $fault = dict "why" (printf "the chart owns the flag %s" $is) "fix" (printf "take it out and use %s" (get $owned (regexReplaceAll "^--no-" $is "--"))) -}}
+{{-     else if $breaks -}}
+{{-       $parts := get $broken $breaks | splitList "\n" -}}
+{{-       $fault = dict "why" (printf "%s: %s" $breaks (first $parts)) "fix" (last $parts) -}}
+{{-     else if and $cache (not (index $acknowledged "loraWithCache")) (include "tkc.validate.flagIn" (dict "flag" $on "names" $lora)) -}}
+{{-       $fault = dict "why" "LMCache's keys do not hold the adapter, so that one adapter would be served another's cache"
+              "fix" "switch cache.l1 and cache.l2 off for this model, leave the adapters out, or, where all requests use one and the same adapter, set engine.acknowledge.loraWithCache: true" -}}
+{{-     else if and $cache (not (index $acknowledged "speculativeWithCache")) (or (hasPrefix "--spec" $flag) (include "tkc.validate.flagIn" (dict "flag" $on "names" $speculative))) -}}
+{{-       $fault = dict "why" "the draft model's KV is not cached: after a hit its guesses are wrong and the answer may take longer than without the cache"
+              "fix" "switch cache.l1 and cache.l2 off for this model, leave speculative decoding out, or measure whole answers and set engine.acknowledge.speculativeWithCache: true" -}}
 {{-     end -}}
 {{-   else if eq $index 0 -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "engine.args" "value" $argument "why" "the first argument is not a flag; vLLM would read it as the model" "fix" "write the flag first, then its value") $) -}}
+{{-     $fault = dict "why" "the first argument is not a flag; vLLM would read it as the model" "fix" "write the flag first, then its value" -}}
+{{-   else if $full -}}
+{{-     $fault = dict "why" "the flag before it has its value behind =, and no flag takes a second one from there" "fix" "take it out, or write the flag and its values as elements of the list" -}}
 {{-   end -}}
+{{-   with $fault -}}{{- include "tkc.modelFault" (merge . (dict "path" "engine.args" "value" $argument) $) -}}{{- end -}}
+{{-   $full = and (not (empty $flag)) (contains "=" $text) -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* The owned flag that a flag is (the closest name), and what to use instead, on two lines; or nothing. vLLM also takes the
-       beginning of a name where it is unambiguous. Context: dict flag, owned. */ -}}
-{{- define "tkc.validate.ownedFlag" -}}
-{{- if hasKey .owned .flag -}}
-{{- .flag }}{{ "\n" }}{{ get .owned .flag -}}
-{{- else if gt (len .flag) (ternary 3 1 (hasPrefix "--" .flag)) -}}
+{{- /* Which of the names a flag is (the closest), with "--no-" before it where it is that one's twin; or nothing. vLLM also
+       takes the beginning of a name where it is unambiguous, and a value glued to a flag of one letter.
+       Context: dict flag, names (sorted). */ -}}
+{{- define "tkc.validate.flagIn" -}}
+{{- $flag := regexReplaceAll "^--no-(.)" .flag "--$1" -}}
+{{- if has $flag .names -}}
+{{- .flag -}}
+{{- else if $flag -}}
 {{-   $found := list -}}
-{{-   range $name, $instead := .owned -}}
-{{-     if hasPrefix $.flag $name -}}{{- $found = append $found (printf "%s\n%s" $name $instead) -}}{{- end -}}
+{{-   range .names -}}
+{{-     if hasPrefix "--" . -}}
+{{-       if and (gt (len $flag) 2) (hasPrefix $flag .) -}}{{- $found = append $found . -}}{{- end -}}
+{{-     else if and (not (hasPrefix "--" $flag)) (or (hasPrefix $flag .) (and (eq (len .) 2) (hasPrefix . $flag))) -}}
+{{-       $found = append $found . -}}
+{{-     end -}}
 {{-   end -}}
-{{-   if $found -}}{{- first $found -}}{{- end -}}
+{{-   if $found -}}{{- ternary (first $found) (first $found | replace "--" "--no-") (eq $flag .flag) -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 

@@ -1,6 +1,7 @@
 {{- /* vLLM's command line: what the chart sets, what users may add, and which additions change cache blocks. */ -}}
 
-{{- /* Flags that the chart sets from values, with the values key to use instead. JSON object. */ -}}
+{{- /* Flags that the chart sets from values, with the values key to use instead. The "--no-" twin of each is meant, too.
+       JSON object. */ -}}
 {{- define "model-endpoint.engine.ownedFlags" -}}
 {{- $secret := "nothing here: a value in args is readable by everyone who may read Pods" -}}
 {{- $tiers := "cache.*" -}}
@@ -18,7 +19,6 @@
       "--max-num-seqs" "engine.maxNumSeqs"
       "--block-size" "engine.blockSize"
       "--enable-prefix-caching" "cache.l0.enabled"
-      "--no-enable-prefix-caching" "cache.l0.enabled"
       "--kv-transfer-config" $tiers
       "--kv-offloading-backend" $tiers
       "--kv-offloading-size" $tiers
@@ -26,7 +26,6 @@
       "--enable-scale-out" "routing.strategy"
       "--shutdown-timeout" "terminationGracePeriodSeconds"
       "--disable-hybrid-kv-cache-manager" $groups
-      "--no-disable-hybrid-kv-cache-manager" $groups
       "--tensor-parallel-size" "engine.tensorParallelSize"
       "-tp" "engine.tensorParallelSize"
       "--pipeline-parallel-size" "engine.pipelineParallelSize"
@@ -65,6 +64,36 @@
       "--hf-token" $secret) -}}
 {{- end -}}
 
+{{- /* Flags with which an engine would no longer fit what is around it, with why and, on the next line, the fix. JSON object. */ -}}
+{{- define "model-endpoint.engine.brokenFlags" -}}
+{{- $tls := "probes, router and helm test speak plain HTTP to the engines, and none would reach this one\ntake it out, and end TLS before the router: at an Ingress or Gateway" -}}
+{{- $socket := "probes, router and helm test reach an engine by HTTP on its port, and there would be none\ntake it out" -}}
+{{- $ends := "vLLM prints a text and ends, so that the Pod would start again and again\ntake it out" -}}
+{{- toJson (dict
+      "--ssl-keyfile" $tls
+      "--ssl-certfile" $tls
+      "--ssl-ca-certs" $tls
+      "--ssl-cert-reqs" $tls
+      "--ssl-ciphers" $tls
+      "--enable-ssl-refresh" $tls
+      "--uds" $socket
+      "--grpc" $socket
+      "--grpc-port" $socket
+      "--disable-log-stats" "it also ends vLLM's metrics, which helm test, KEDA and dashboards read\ntake it out"
+      "--help" $ends
+      "-h" $ends) -}}
+{{- end -}}
+
+{{- /* Flags that load adapters. JSON array. */ -}}
+{{- define "model-endpoint.engine.loraFlags" -}}
+{{- toJson (list "--enable-lora" "--lora-modules" "--default-mm-loras") -}}
+{{- end -}}
+
+{{- /* Flags that guess tokens ahead. JSON array. */ -}}
+{{- define "model-endpoint.engine.speculativeFlags" -}}
+{{- toJson (list "--speculative-config" "--spec-method" "--spec-model" "--spec-tokens" "-sc") -}}
+{{- end -}}
+
 {{- /* Flags that never change the bytes of a cache block; every other one goes into the fingerprint. JSON array. */ -}}
 {{- define "model-endpoint.engine.neutralFlags" -}}
 {{- toJson (list
@@ -72,7 +101,7 @@
       "--device-memory-utilization" "--kv-cache-memory-bytes" "--num-gpu-blocks-override"
       "--scheduling-policy" "--stream-interval" "--max-logprobs"
       "--safetensors-load-strategy" "--max-parallel-loading-workers" "--use-tqdm-on-load"
-      "--enable-log-requests" "--no-enable-log-requests" "--disable-log-stats" "--log-level" "--uvicorn-log-level"
+      "--enable-log-requests" "--no-enable-log-requests" "--log-level" "--uvicorn-log-level"
       "--show-hidden-metrics-for-version" "--otlp-traces-endpoint" "--root-path"
       "--chat-template" "--enable-auto-tool-choice" "--tool-call-parser" "--reasoning-parser"
       "--generation-config" "--override-generation-config" "--enable-prompt-tokens-details") -}}
@@ -95,25 +124,46 @@
 {{- toJson $flags -}}
 {{- end -}}
 
-{{- /* User arguments that may change cache blocks, each flag with its values, sorted. JSON array. Context: model context. */ -}}
+{{- /* User arguments that may change cache blocks: each flag with its values as a list of their own, so that no two command
+       lines look alike. Different flags stand in the order of their names, whatever the user's order; flags that may be one and
+       the same to vLLM stay in the user's order, since the last one wins. JSON array of arrays. Context: model context. */ -}}
 {{- define "model-endpoint.engine.fingerprintArgs" -}}
 {{- $neutral := include "model-endpoint.engine.neutralFlags" . | fromJsonArray -}}
 {{- $groups := list -}}
-{{- $group := "" -}}
-{{- $keep := true -}}
 {{- range .spec.engine.args -}}
 {{-   $text := include "tkc.scalar" . -}}
 {{-   $flag := include "model-endpoint.engine.flagOf" $text -}}
-{{-   if $flag -}}
-{{-     if and $group $keep -}}{{- $groups = append $groups $group -}}{{- end -}}
-{{-     $group = $text -}}
-{{-     $keep = not (has $flag $neutral) -}}
+{{-   if or $flag (not $groups) -}}
+{{-     $groups = append $groups (dict "flag" $flag "words" (list $text)) -}}
 {{-   else -}}
-{{-     $group = printf "%s %s" $group $text | trim -}}
+{{-     $group := last $groups -}}
+{{-     $_ := set $group "words" (append $group.words $text) -}}
 {{-   end -}}
 {{- end -}}
-{{- if and $group $keep -}}{{- $groups = append $groups $group -}}{{- end -}}
-{{- toJson (sortAlpha $groups) -}}
+{{- /* By first letter: a flag, its abbreviations, its short name and its "--no-" twin all have the same. */ -}}
+{{- $letters := dict -}}
+{{- range $groups -}}
+{{-   if not (has .flag $neutral) -}}
+{{-     $letter := regexReplaceAll "^--?(no-)?" .flag "" | lower | trunc 1 -}}
+{{-     $_ := set $letters $letter (append (index $letters $letter | default list) .) -}}
+{{-   end -}}
+{{- end -}}
+{{- $sorted := list -}}
+{{- range $letter, $groups := $letters -}}
+{{-   $named := dict -}}
+{{-   $same := false -}}
+{{-   range $groups -}}
+{{-     $name := regexReplaceAll "^--(no-)?" .flag "" -}}
+{{-     $short := not (hasPrefix "--" .flag) -}}
+{{-     range $other, $_ := $named -}}
+{{-       if or $short (hasPrefix "-" $other) (hasPrefix $name $other) (hasPrefix $other $name) -}}{{- $same = true -}}{{- end -}}
+{{-     end -}}
+{{-     $_ := set $named $name . -}}
+{{-   end -}}
+{{-   if not $same -}}{{- $groups = list -}}{{- range $name := keys $named | sortAlpha -}}{{- $groups = append $groups (index $named $name) -}}{{- end -}}{{- end -}}
+{{-   range $groups -}}{{- $sorted = append $sorted .words -}}{{- end -}}
+{{- end -}}
+{{- toJson $sorted -}}
 {{- end -}}
 
 {{- /* The whole command line after `vllm serve`. YAML list. Context: model context. */ -}}
