@@ -6,7 +6,7 @@
 {{- /* Context: dict root, component, model (optional name). */ -}}
 {{- define "tkc.labels.selector" -}}
 app.kubernetes.io/name: tiered-kv-cache
-app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
+app.kubernetes.io/instance: {{ .root.tkc.instance | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- with .model }}
 {{ include "tkc.domain" $ }}/model: {{ . | quote }}
@@ -27,5 +27,5 @@ app.kubernetes.io/part-of: tiered-kv-cache
 {{- define "tkc.labels" -}}
 {{ include "tkc.labels.pod" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
-helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" | quote }}
 {{- end -}}

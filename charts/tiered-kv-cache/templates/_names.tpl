@@ -2,7 +2,27 @@
 
 {{- /* First part of every name. Context: root. */ -}}
 {{- define "tkc.prefix" -}}
-{{- .tkc.values.nameOverride | default .Release.Name -}}
+{{- .tkc.prefix -}}
+{{- end -}}
+
+{{- /* The same, found once for each render. As a dependency under an alias the chart may be there several times in one release,
+       so that the alias is part of it. Context: root. */ -}}
+{{- define "tkc.prefix.find" -}}
+{{- $alias := ternary "" (printf "-%s" .Chart.Name | lower | replace "_" "-") (eq .Chart.Name "tiered-kv-cache") -}}
+{{- index .tkc.values "nameOverride" | default (printf "%s%s" .Release.Name $alias) -}}
+{{- end -}}
+
+{{- /* What selectors know these objects by: the release, and where it may hold this chart several times the names' first part,
+       too. No release's name has a "_", so that none can be taken for another. Context: root. */ -}}
+{{- define "tkc.instance.find" -}}
+{{- $prefix := .tkc.prefix -}}
+{{- if or .Chart.IsRoot (eq $prefix .Release.Name) -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{-   $both := printf "%s_%s" .Release.Name $prefix -}}
+{{- /* A label has at most 63 characters. */ -}}
+{{-   ternary $both (printf "%s_%s" (trunc 46 $both | trimSuffix "-") (sha256sum $both | trunc 16)) (le (len $both) 63) -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* Name of an object of the whole release. Context: dict root, part. */ -}}

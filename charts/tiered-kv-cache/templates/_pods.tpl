@@ -61,7 +61,7 @@ failureThreshold: {{ .failures }}
 {{- with $selector }}
 nodeSelector:
 {{- range $label, $value := . }}
-  {{ $label }}: {{ include "tkc.scalar" $value | quote }}
+  {{ $label | quote }}: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end }}
 {{- with include "tkc.tolerations" (uniq $tolerations) }}

@@ -1,5 +1,7 @@
 {{- /* Normalises and validates the values once per render and keeps the result in the root context as .tkc:
          values   all values, nulls resolved
+         prefix   first part of all names
+         instance what selectors know this chart's objects by
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
                   nulls (whether the own values may have deleted a default),
@@ -11,6 +13,8 @@
 {{-   $values := dict -}}
 {{-   include "tkc.merge" (dict "into" $values "from" (omit .Values "models")) -}}
 {{-   $_ := set . "tkc" (dict "values" $values "models" list) -}}
+{{-   $_ := set .tkc "prefix" (include "tkc.prefix.find" .) -}}
+{{-   $_ := set .tkc "instance" (include "tkc.instance.find" .) -}}
 {{-   $models := list -}}
 {{-   $empty := include "tkc.model.optional" . | fromJson -}}
 {{- /* The defaults hold no null any more, and a copy takes a fifth of the time of merging them for each model. */ -}}

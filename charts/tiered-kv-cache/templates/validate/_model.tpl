@@ -42,7 +42,7 @@
 
 {{- define "tkc.validate.modelName" -}}
 {{- $name := .model.name -}}
-{{- $prefix := .root.tkc.values.nameOverride | default .root.Release.Name -}}
+{{- $prefix := include "tkc.prefix" .root -}}
 {{- $longest := printf "%s-%s-engine" $prefix $name -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "models" "value" $name "why" "the key becomes part of object names: only a-z, 0-9 and -, beginning and ending with a letter or digit"

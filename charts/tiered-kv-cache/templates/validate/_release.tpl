@@ -1,7 +1,7 @@
 {{- /* Rules for keys of the whole release. Context: dict root, faults. */ -}}
 {{- define "tkc.validate.release" -}}
 {{- $values := .root.tkc.values -}}
-{{- $prefix := $values.nameOverride | default .root.Release.Name -}}
+{{- $prefix := include "tkc.prefix" .root -}}
 {{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $prefix) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (ternary "nameOverride" "the release's name" (not (empty $values.nameOverride))) "value" $prefix
           "why" "names of Services begin with a small letter and hold only a-z, 0-9 and -"

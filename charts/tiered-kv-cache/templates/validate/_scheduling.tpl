@@ -43,7 +43,7 @@
 {{- end -}}
 {{- range $name, $value := .model.spec.podAnnotations -}}
 {{-   if hasPrefix $domain $name -}}
-{{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "models.%s.podAnnotations" $.model.name) "value" $name "why" (printf "annotations under %s are the chart's own" $domain) "fix" "use another prefix") -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "podAnnotations" "value" $name "why" (printf "annotations under %s are the chart's own" $domain) "fix" "use another prefix") $) -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

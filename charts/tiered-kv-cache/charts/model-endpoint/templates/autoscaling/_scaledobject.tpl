@@ -6,7 +6,7 @@ apiVersion: keda.sh/v1alpha1
 kind: ScaledObject
 metadata:
   name: {{ include "tkc.model.engineName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" (dict "root" .root "component" "engine" "model" .name) | nindent 4 }}
 spec:

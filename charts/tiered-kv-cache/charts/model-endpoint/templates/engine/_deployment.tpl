@@ -6,7 +6,7 @@ apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: {{ include "tkc.model.engineName" . }}
-  namespace: {{ .root.Release.Namespace }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
 spec:
@@ -28,14 +28,16 @@ spec:
       labels:
         {{- include "tkc.labels.pod" $labels | nindent 8 }}
         {{- range $key, $value := .spec.podLabels }}
-        {{ $key }}: {{ include "tkc.scalar" $value | quote }}
+        {{ $key | quote }}: {{ include "tkc.scalar" $value | quote }}
         {{- end }}
       annotations:
+        {{- if not (hasKey .spec.podAnnotations "kubectl.kubernetes.io/default-container") }}
         kubectl.kubernetes.io/default-container: vllm
+        {{- end }}
         {{ $domain }}/config-hash: {{ .configHash | quote }}
         {{ $domain }}/chunk-size: {{ int64 .spec.cache.chunkSize | quote }}
         {{- range $key, $value := .spec.podAnnotations }}
-        {{ $key }}: {{ include "tkc.scalar" $value | quote }}
+        {{ $key | quote }}: {{ include "tkc.scalar" $value | quote }}
         {{- end }}
     spec:
       serviceAccountName: {{ include "tkc.name" (dict "root" .root "part" "engine") }}

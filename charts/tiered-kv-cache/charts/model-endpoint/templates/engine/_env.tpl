@@ -88,7 +88,7 @@
 {{ . }}
 {{- end }}
 {{- range $name, $value := .spec.engine.env }}
-- name: {{ $name }}
+- name: {{ $name | quote }}
   value: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end -}}

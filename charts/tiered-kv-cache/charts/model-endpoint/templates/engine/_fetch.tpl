@@ -101,7 +101,7 @@ volumeMounts:
 {{- define "model-endpoint.engine.proxyEnv" -}}
 {{- range $name, $value := .spec.engine.env }}
 {{- if has (upper $name) (list "HTTP_PROXY" "HTTPS_PROXY" "ALL_PROXY" "NO_PROXY") }}
-- name: {{ $name }}
+- name: {{ $name | quote }}
   value: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end }}

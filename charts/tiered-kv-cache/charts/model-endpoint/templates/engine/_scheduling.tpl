@@ -11,7 +11,7 @@ runtimeClassName: {{ . | quote }}
 {{- with $spec.nodeSelector }}
 nodeSelector:
 {{- range $key, $value := . }}
-  {{ $key }}: {{ include "tkc.scalar" $value | quote }}
+  {{ $key | quote }}: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end }}
 {{- with include "tkc.tolerations" $spec.tolerations }}
