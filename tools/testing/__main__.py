@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | router | property | scheduling | cluster | drills | render-bench | golden`."""
+"""`python -m testing all | fast | lint | unit | chart | router | faults | property | scheduling | cluster | drills | render-bench | golden`."""
 
 from __future__ import annotations
 
@@ -50,6 +50,7 @@ PARTS: dict[str, Part] = {
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
     "router": pytest("-q", "-n", "auto", "tests/router"),
+    "faults": pytest("-q", "tests/faultfs", "tests/l2faults"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
     "scheduling": scheduling,
     "cluster": cluster,
