@@ -1,4 +1,4 @@
-"""`python -m testing all | fast | lint | unit | chart | router | faults | property | scheduling | cluster | drills | render-bench | golden`."""
+"""`python -m testing all`, `fast`, or one part: see PARTS; also `drills`, `render-bench` and `golden`."""
 
 from __future__ import annotations
 
