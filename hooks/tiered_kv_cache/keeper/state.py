@@ -89,12 +89,12 @@ def take(x: Context, sweep: Sweep, ghosts: Ghosts, policy: Policy, pool: str) ->
                 "lineOfBusiness": f.lob, "model": f.model, "fingerprint": f.name, "objects": f.objects,
                 "bytes": x.accounting.charge(f.size, f.blocks), "apparentBytes": f.size, "blockBytes": f.blocks * 512,
                 "tmpFiles": f.tmp_files, "tmpBytes": x.accounting.charge(f.tmp_size, f.tmp_blocks),
-                "untracked": f.untracked, "idleSeconds": max(0, now - f.newest) if f.newest else None,
+                "untracked": f.untracked, "plainFiles": f.plain_files, "idleSeconds": max(0, now - f.newest) if f.newest else None,
             }
             for f in largest
         ],
         unknown={
-            lob: usage.of_tenant(table, lob).other_files - sum(f.tmp_files + f.untracked for f in table.of(lob))
+            lob: usage.of_tenant(table, lob).other_files - sum(f.tmp_files + f.untracked + f.plain_files for f in table.of(lob))
             for lob in ([*policy.tenants(), ""])
         },
         counters={

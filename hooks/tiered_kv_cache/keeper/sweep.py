@@ -19,6 +19,7 @@ from ..l2 import paths
 from . import clean, layout, record
 from .context import Context
 from .ghosts import Ghosts
+from .plain import Plain
 from .table import Fingerprint, Row, Strangers
 from .tree import LOCAL
 
@@ -113,8 +114,9 @@ class Sweep:
         about = os.fstat(fd)
         found.newest = max(found.newest, x.clamp(about.st_mtime))
         strange = Strangers()
-        for name, _ in x.tree.names(fd):
-            if not layout.known_at_root(name):
+        plain = Plain(x, found)
+        for name, is_directory in x.tree.names(fd):
+            if not layout.known_at_root(name) and not plain.took(fd, name, is_directory):
                 strange.add(name, x.tree.look(fd, name))
         self._strange(found, "", strange)
         try:

@@ -96,6 +96,8 @@ class Fingerprint:
         """Latest sign of life: a use, a store, a log, a temporary file."""
         self.tmp_blocks = self.tmp_size = self.tmp_files = 0
         self.untracked = self.untracked_blocks = self.untracked_size = 0
+        self.plain_files = self.plain_blocks = self.plain_size = 0
+        """Files of LMCache's own adapter."""
         self.clamped = Clamped()
         self.strangers: dict[str, Strangers] = {}
         """By place below the fingerprint."""

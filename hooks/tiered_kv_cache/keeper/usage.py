@@ -50,9 +50,9 @@ def of(found: Iterable[Fingerprint]) -> Usage:
         total.objects += f.objects
         total.apparent += f.size
         total.blocks += f.blocks
-        total.other_files += f.tmp_files + f.untracked + sum(s.count for s in strange)
-        total.other_blocks += f.tmp_blocks + f.untracked_blocks + sum(s.blocks for s in strange)
-        total.other_apparent += f.tmp_size + f.untracked_size + sum(s.size for s in strange)
+        total.other_files += f.tmp_files + f.untracked + f.plain_files + sum(s.count for s in strange)
+        total.other_blocks += f.tmp_blocks + f.untracked_blocks + f.plain_blocks + sum(s.blocks for s in strange)
+        total.other_apparent += f.tmp_size + f.untracked_size + f.plain_size + sum(s.size for s in strange)
     return total
 
 
