@@ -36,6 +36,7 @@ ORDER = [
     "test_upgrade",
     "test_uninstall",
     "test_weights",
+    "test_keeper",
     "test_not_shared",
 ]
 
