@@ -111,6 +111,15 @@ def files(base: Path) -> list[Path]:
     return sorted((base / "objects").rglob("*.kv"))
 
 
+class Sized:
+    """An object whose bytes nobody looks at."""
+
+    def __init__(self, size: int) -> None:
+        self.byte_array = bytearray(size)
+        self.metadata = self
+        self.shapes, self.dtypes = LAYOUT.shapes, LAYOUT.dtypes
+
+
 def check_what_one_pod_stored_another_loads(base: Path) -> None:
     wanted = keys(7)
     with manager(base) as a:
@@ -206,6 +215,12 @@ def check_objects_are_listed_deleted_and_counted(base: Path) -> None:
         until(lambda: len(files(base)) == 5, "stores")
         ((_, adapter),) = a.l2_adapters()
         until(lambda: adapter.get_usage().total_bytes_used == 5 * 524_288, "usage")
+        again = adapter.submit_store_task(wanted[:1], [Sized(524_288)])
+        until(
+            lambda: again in (done := adapter.pop_completed_store_tasks()) and done[again].bytes_transferred() == 0,
+            "no write",
+        )
+        assert adapter.get_usage().total_bytes_used == 5 * 524_288, "what is there is not counted twice"
         first = adapter.list_l2_keys(page_size=3)
         rest = adapter.list_l2_keys(page_size=3, cursor=first.next_page_token)
         assert rest.next_page_token is None
