@@ -322,8 +322,12 @@ def main() -> int:
                 count = max(8, (args.total_mib << 20) // size)
                 rows += [row(op, size, threads, count, by) | {"load": before} for op, by in seconds.items()]
                 print(f"{size / 1e6:g} MB, {threads} threads: done, load {before:.1f}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("stopped; what was measured:", file=sys.stderr)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+    if not rows:
+        return 1
     print(table(rows))
     loads = [r["load"] for r in rows]
     print(

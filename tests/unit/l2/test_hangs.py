@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from .tiers import ERRNOS, SHORT, SIZE, Bench, Fault, Hang, bench, payload, until
+from tiered_kv_cache.l2.pool import Pool
+
+from .tiers import ERRNOS, SHORT, SIZE, Bench, Fault, Hang, Release, bench, payload, until
 
 
 def scribble(buffers: list[bytearray]) -> None:
@@ -318,3 +320,29 @@ def test_the_probe_wants_an_object_as_fast_as_computing_it(
             assert b.tier.read_breaker.is_open
         else:
             until(lambda: not b.tier.read_breaker.is_open)
+
+
+def test_waiting_for_pythons_lock_is_not_held_against_the_filesystem(tmp_path: Path) -> None:
+    waits: list[Callable[[], object]] = []
+    lock, release = threading.Event(), Release()
+    pool = Pool("test", 1)
+
+    class Job:
+        def run(self) -> None:
+            waits[-1]()
+
+        def abandoned(self) -> bool:
+            return False
+
+    waits.append(release.wait)
+    pool.submit(Job())
+    until(lambda: pool.busy and not pool.starving(), "a wait in the kernel")
+    release.set()
+    until(lambda: not pool.busy)
+    waits.append(lock.wait)
+    pool.submit(Job())
+    until(pool.starving, "a wait for a lock")
+    lock.set()
+    until(lambda: not pool.busy)
+    assert not pool.starving()
+    pool.close()
