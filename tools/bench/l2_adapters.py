@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -164,14 +165,14 @@ class Raw:
 
     def lookup(self, objects: Objects) -> None:
         for path in self.paths:
-            os.stat(path)
+            os.stat(path)  # noqa: PTH116 - what is measured
 
     def find(self) -> None:
         """The paths of what was stored, so that making them is not measured."""
         self.paths = [str(self.base / str(n)) for n in range(len(list(self.base.iterdir())))]
 
     def _write(self, number: int, obj: MemoryObj) -> None:
-        with open(self.base / str(number), "wb", buffering=0) as file:
+        with (self.base / str(number)).open("wb", buffering=0) as file:
             view = memoryview(obj.byte_array).cast("B")
             while view:
                 view = view[file.write(view) :]
@@ -226,7 +227,7 @@ def timed(work: Callable[[], None]) -> tuple[float, float]:
 
 
 def measure(
-    directory: Path, size: int, threads: int, total: int, rounds: int, cold: bool
+    directory: Path, size: int, threads: int, *, total: int, rounds: int, cold: bool
 ) -> dict[str, dict[str, list[Sample]]]:
     """Seconds by operation and contender, one a round. ``size`` and ``total`` in bytes."""
     count = max(8, total // size)
@@ -240,18 +241,18 @@ def measure(
             taken: dict[str, dict[str, Sample]] = {op: {} for op in seconds}
             for kind, contender in order:
                 objects.fill()
-                taken["store"][kind] = timed(lambda c=contender: c.store(objects))
+                taken["store"][kind] = timed(partial(contender.store, objects))
                 if kind == RAW:
                     contender.find()
             for kind, contender in order:
                 contender.load(objects)  # Whatever the stores left in the page cache: all start alike.
                 objects.clear()
-                taken["load"][kind] = timed(lambda c=contender: c.load(objects))
+                taken["load"][kind] = timed(partial(contender.load, objects))
                 objects.check()
-                taken["lookup"][kind] = min(timed(lambda c=contender: c.lookup(objects)) for _ in range(5))
+                taken["lookup"][kind] = min(timed(partial(contender.lookup, objects)) for _ in range(5))
             for kind, contender in order if cold else []:
                 drop(contender.base)
-                taken["cold load"][kind] = timed(lambda c=contender: c.load(objects))
+                taken["cold load"][kind] = timed(partial(contender.load, objects))
         if number:  # The first round warms up: memory, threads, imports.
             for op, by_kind in taken.items():
                 for kind, value in by_kind.items():
@@ -287,7 +288,8 @@ def row(op: str, size: int, threads: int, count: int, by: dict[str, list[Sample]
 def table(rows: list[dict[str, Any]]) -> str:
     """Markdown."""
     lines = [
-        "| operation | MB | threads | raw | fs | fs_native | ours | ours/raw | ours/fs | ours/fs_native | CPU raw | CPU fs_native | CPU ours |",
+        "| operation | MB | threads | raw | fs | fs_native | ours | ours/raw | ours/fs | ours/fs_native "
+        "| CPU raw | CPU fs_native | CPU ours |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     for r in sorted(rows, key=lambda r: (r["op"], r["size_mb"], r["threads"])):
@@ -314,12 +316,18 @@ def main() -> int:
         for size in (int(float(text) * 1e6) for text in args.sizes.split(",")):
             for threads in (int(text) for text in args.threads.split(",")):
                 before = os.getloadavg()[0]
-                seconds = measure(directory, size, threads, args.total_mib << 20, args.rounds, args.cold)
+                seconds = measure(
+                    directory, size, threads, total=args.total_mib << 20, rounds=args.rounds, cold=args.cold
+                )
                 count = max(8, (args.total_mib << 20) // size)
                 rows += [row(op, size, threads, count, by) | {"load": before} for op, by in seconds.items()]
                 print(f"{size / 1e6:g} MB, {threads} threads: done, load {before:.1f}", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("stopped; what was measured:", file=sys.stderr)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+    if not rows:
+        return 1
     print(table(rows))
     loads = [r["load"] for r in rows]
     print(

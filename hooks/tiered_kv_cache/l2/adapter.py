@@ -93,8 +93,10 @@ class FilesystemL2Adapter(L2AdapterInterface):  # type: ignore[misc]
             self._answer(self._stored, number, L2StoreResult(not failed, written), self._store_event)
 
         def done(task: Task) -> None:
-            good = [i for i, slot in zip(places, task.slots, strict=True) if slot.cause is None]
-            answer(task.written, len(good) < len(keys), good)
+            good = sum(1 for slot in task.slots if slot.cause is None)
+            # What was there already is not counted again.
+            written = [i for i, slot in zip(places, task.slots, strict=True) if slot.cause is None and slot.written]
+            answer(sum(len(views[i]) for i in written), good < len(keys), written)
 
         number = self._number()
         views: list[memoryview] = []

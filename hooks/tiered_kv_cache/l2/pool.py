@@ -57,18 +57,8 @@ class Pool:
         return self.stuck() == self.size
 
     def starving(self) -> bool:
-        """Whether a thread with a job is ready to run and gets no processor: a wait that is not the filesystem's fault."""
-        for number, job in enumerate(self._current):
-            if job is None:
-                continue
-            try:
-                with open(f"/proc/self/task/{self._native[number]}/stat", "rb") as file:
-                    # "<id> (<name>) <state> ...", where a name may hold anything.
-                    if file.read().rpartition(b") ")[2][:1] == b"R":
-                        return True
-            except OSError:
-                continue
-        return False
+        """Whether a thread with a job waits for a processor, or for Python's lock: not the filesystem's fault."""
+        return any(job is not None and _starves(self._native[n]) for n, job in enumerate(list(self._current)))
 
     @property
     def waiting(self) -> int:
@@ -111,3 +101,16 @@ class Pool:
                 logger.exception("L2 %s thread", self.name)
             finally:
                 self._current[number] = None
+
+
+def _starves(thread: int) -> bool:
+    """Ready to run, by /proc, or asleep in a futex; a thread that waits for a filesystem sleeps elsewhere in the kernel."""
+    try:
+        with open(f"/proc/self/task/{thread}/stat", "rb") as file:
+            # "<id> (<name>) <state> ...", where a name may hold anything.
+            if file.read().rpartition(b") ")[2][:1] == b"R":
+                return True
+        with open(f"/proc/self/task/{thread}/wchan", "rb") as file:
+            return file.read().startswith(b"futex")
+    except OSError:
+        return False

@@ -144,7 +144,8 @@ class Reader:
         return allowed / 1000
 
     def _gave_up(self, cause: str) -> None:
-        if cause == errors.STALL:
+        if cause == errors.STALL or (cause == errors.DEADLINE and self._settings.recompute_ms_per_chunk):
+            # Nothing moves, or computing would have been as fast.
             self._breaker.trip(cause)
         elif cause == errors.DEADLINE:
             self._breaker.failed(cause)

@@ -32,9 +32,9 @@ class Ref(NamedTuple):
 
 
 class Slot:
-    """One object of a task. ``cause``: None while open or when it succeeded."""
+    """One object of a task. ``cause``: None while open or when it succeeded. ``written``: whether a store wrote it."""
 
-    __slots__ = ("address", "cause", "gate", "open", "ref", "task", "view")
+    __slots__ = ("address", "cause", "gate", "open", "ref", "task", "view", "written")
 
     def __init__(self, task: Task, ref: Ref, view: memoryview) -> None:
         self.task, self.ref, self.view = task, ref, view
@@ -42,6 +42,7 @@ class Slot:
         self.gate = threading.Lock()
         self.open = True
         self.cause: str | None = None
+        self.written = False
 
     def finish(self, cause: str | None) -> bool:
         """Close the slot; False if it was closed before. From now on no thread touches its memory."""
@@ -78,8 +79,6 @@ class Task:
         self._starving = starving
         self._lock = threading.Lock()
         self._open = len(items)
-        self.written = 0
-        """Bytes written for it."""
         self.slots = [Slot(self, ref, view) for ref, view in items]
 
     @property
@@ -94,11 +93,6 @@ class Task:
             last = self._open == 0
         if last:
             self._done(self)
-
-    def wrote(self, count: int) -> None:
-        """Bytes of an object that is published."""
-        with self._lock:
-            self.written += count
 
     def overdue(self, now: float) -> str | None:
         """Why to give it up, if it is to be."""
@@ -171,12 +165,16 @@ class Watch:
     def add(self, task: Overdue) -> None:
         """Look after ``task`` until it is done."""
         with self._wake:
-            if self._thread is None:
+            closed = self._closed
+            if not closed and self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="l2-deadlines", daemon=True)
                 self._thread.start()
-            self._tasks.add(task)
-            if len(self._tasks) == 1:
-                self._wake.notify()
+            if not closed:
+                self._tasks.add(task)
+                if len(self._tasks) == 1:
+                    self._wake.notify()
+        if closed:
+            task.give_up(errors.CLOSED)
 
     def close(self) -> None:
         """Give everything up and end."""

@@ -185,7 +185,7 @@ class Writer:
         except BaseException:
             self._tree.remove(path)
             raise
-        slot.task.wrote(ref.length)
+        slot.written = True
         return "repaired" if bad or there else "stored"
 
     def _checksum(self, slot: Slot) -> int:

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 import xxhash
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tiered_kv_cache.l2 import format as f
@@ -62,6 +62,7 @@ def test_layout_is_the_text_of_the_format() -> None:
     assert xxhash.xxh3_64_intdigest(text) == LAYOUT
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=5000), st.text(max_size=128))
 @example(b"x", "\U0001f600" * 128)
 @example(b"x", "\ud800")
@@ -70,6 +71,7 @@ def test_what_was_written_is_read(payload: bytes, salt: str) -> None:
     assert read(an_object(name, salt, payload=payload), name, salt, length=len(payload)) == payload
 
 
+@settings(deadline=None)
 @given(st.integers(0, 4096 + len(PAYLOAD) - 1))
 def test_every_truncation_is_a_miss(length: int) -> None:
     with pytest.raises(f.FormatError) as err:
@@ -77,6 +79,7 @@ def test_every_truncation_is_a_miss(length: int) -> None:
     assert err.value.cause == "length"
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=1, max_size=64))
 def test_anything_behind_the_payload_is_a_miss(more: bytes) -> None:
     with pytest.raises(f.FormatError) as err:
@@ -84,6 +87,7 @@ def test_anything_behind_the_payload_is_a_miss(more: bytes) -> None:
     assert err.value.cause == "length"
 
 
+@settings(deadline=None)
 @given(st.integers(0, 4096 + len(PAYLOAD) - 1), st.integers(0, 7))
 def test_every_flipped_bit_is_a_miss(at: int, bit: int) -> None:
     data = bytearray(an_object())
@@ -114,6 +118,7 @@ def test_foreign_objects_are_a_miss() -> None:
         assert cause in f.CAUSES
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_a_header_with_a_right_sum_but_any_content_never_raises_anything_else(noise: bytes) -> None:
     body = f.MAGIC + struct.pack("<II", 4096, 1) + noise.ljust(4072, b"\xff")
@@ -134,6 +139,7 @@ def test_what_does_not_fit_is_refused_before_it_is_written() -> None:
 NAMES = st.builds(paths.object_name, st.binary(min_size=2, max_size=48), st.integers(0, 2**32 - 1), st.integers(0, 99))
 
 
+@settings(deadline=None)
 @given(st.lists(NAMES, min_size=1, max_size=3), st.integers(1, 3000), st.sampled_from([f.USE, f.PUT]))
 def test_a_log_gives_back_each_chain_in_order(some: list[str], length: int, kind: str) -> None:
     chain = [some[i % len(some)] for i in range(length)]
@@ -147,6 +153,7 @@ def test_a_log_gives_back_each_chain_in_order(some: list[str], length: int, kind
     assert joined == chain
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400))
 def test_a_torn_log_is_read_to_its_last_whole_line(cut: int) -> None:
     data = (f.format_lines(5, f.USE, [NAME, OTHER]) + f.format_lines(5, f.PUT, [OTHER])).encode()

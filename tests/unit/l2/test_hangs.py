@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
-from .tiers import ERRNOS, SHORT, SIZE, Bench, Fault, Hang, bench, payload, until
+from tiered_kv_cache.l2.pool import Pool
+
+from .tiers import ERRNOS, SHORT, SIZE, Bench, Fault, Hang, Release, bench, payload, until
 
 
 def scribble(buffers: list[bytearray]) -> None:
@@ -238,6 +240,27 @@ def test_close_answers_everything_and_does_not_wait_for_hung_threads(
     time.sleep(0.05)
     assert untouched(load.buffers)
     assert not b.file(3).exists()
+    assert b.load(1) == ["closed"]
+    assert b.store(4) == ["closed"]
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_load_slower_than_computing_opens_the_breaker(
+    tmp_path: Path, known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    change: dict[str, Any] = (
+        {"recompute_ms_per_chunk": 50.0} if known else {"load_base_ms": 50.0, "load_ms_per_mib": 0.0}
+    )
+    with bench(tmp_path, load_floor_ms=50.0, probe_interval_ms=60_000.0, load_threads=1, **change) as b:
+        b.store(*range(4))
+
+        def slow(real: Callable[..., int], *args: Any) -> int:
+            time.sleep(0.2)
+            return real(*args)
+
+        Fault(monkeypatch, "preadv", "@", slow)
+        assert b.load(3) == ["deadline"]
+        assert b.tier.read_breaker.is_open == known, "without knowing what computing costs, one late load is no proof"
 
 
 GONE = ["ENOTCONN", "ESTALE", "ETIMEDOUT"]
@@ -281,7 +304,7 @@ def test_errors_of_many_files_open_the_breaker_those_of_one_do_not(
 def test_the_probe_wants_an_object_as_fast_as_computing_it(
     tmp_path: Path, slow: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with bench(tmp_path, recompute_ms_per_chunk=150.0, load_floor_ms=1.0) as b:
+    with bench(tmp_path, recompute_ms_per_chunk=150.0, load_floor_ms=1.0, load_threads=1) as b:
         b.store(1)
         assert b.load(1) == [None]
 
@@ -297,3 +320,29 @@ def test_the_probe_wants_an_object_as_fast_as_computing_it(
             assert b.tier.read_breaker.is_open
         else:
             until(lambda: not b.tier.read_breaker.is_open)
+
+
+def test_waiting_for_pythons_lock_is_not_held_against_the_filesystem(tmp_path: Path) -> None:
+    waits: list[Callable[[], object]] = []
+    lock, release = threading.Event(), Release()
+    pool = Pool("test", 1)
+
+    class Job:
+        def run(self) -> None:
+            waits[-1]()
+
+        def abandoned(self) -> bool:
+            return False
+
+    waits.append(release.wait)
+    pool.submit(Job())
+    until(lambda: pool.busy and not pool.starving(), "a wait in the kernel")
+    release.set()
+    until(lambda: not pool.busy)
+    waits.append(lock.wait)
+    pool.submit(Job())
+    until(pool.starving, "a wait for a lock")
+    lock.set()
+    until(lambda: not pool.busy)
+    assert not pool.starving()
+    pool.close()

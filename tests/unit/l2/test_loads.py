@@ -14,6 +14,7 @@ import pytest
 import xxhash
 
 from tiered_kv_cache.l2 import format as f
+from tiered_kv_cache.l2.task import Task
 
 from .tiers import ERRNOS, SIZE, Bench, Fault, bench, name, payload, until
 
@@ -57,6 +58,15 @@ def _replace(make: Callable[[Path], Any]) -> Callable[[Path, Bench], None]:
     return do
 
 
+def _hole(path: Path, b: Bench) -> None:
+    os.truncate(path, 0)
+    os.truncate(path, 4096 + SIZE)
+
+
+def _foreign(path: Path, b: Bench) -> None:
+    shutil.copy(b.file(9), path)
+
+
 BAD: dict[str, tuple[str, Callable[[Path, Bench], None]]] = {
     "cut in the payload": ("length", lambda path, b: os.truncate(path, 5000)),
     "cut to its header": ("length", lambda path, b: os.truncate(path, 4096)),
@@ -64,7 +74,7 @@ BAD: dict[str, tuple[str, Callable[[Path, Bench], None]]] = {
     "longer": ("length", lambda path, b: os.truncate(path, 4096 + SIZE + 1)),
     "a hole of the right size": (
         "magic",
-        lambda path, b: (os.truncate(path, 0), os.truncate(path, 4096 + SIZE)) and None,
+        _hole,
     ),
     "a terabyte of hole": ("length", lambda path, b: os.truncate(path, 1 << 40)),
     "a bit of the magic": ("magic", _flip(0)),
@@ -72,7 +82,7 @@ BAD: dict[str, tuple[str, Callable[[Path, Bench], None]]] = {
     "the first bit of the payload": ("checksum", _flip(4096)),
     "a bit of the second slice": ("checksum", _flip(4096 + (1 << 20))),
     "the last bit": ("checksum", _flip(4096 + SIZE - 1)),
-    "another key's object": ("key", lambda path, b: shutil.copy(b.file(9), path) and None),
+    "another key's object": ("key", _foreign),
     "a directory": ("kind", _replace(Path.mkdir)),
     "a link": ("kind", _replace(lambda path: path.symlink_to("/etc/passwd"))),
     "a FIFO": ("kind", _replace(os.mkfifo)),
@@ -243,8 +253,9 @@ def test_who_comes_late_is_not_hurt_by_the_first_ones_leaving(tmp_path: Path, mo
         first = b.begin(1)
         until(lambda: fault.calls == 2)
         late = b.begin(1)
-        first_task = next(iter(b.tier.watch._tasks))
-        first_task = next(t for t in b.tier.watch._tasks if getattr(t, "slots", [None])[0].view.obj is first.buffers[0])  # type: ignore[attr-defined]
+        first_task = next(
+            t for t in b.tier.watch._tasks if isinstance(t, Task) and t.slots[0].view.obj is first.buffers[0]
+        )
         first_task.give_up("deadline")
         assert first.causes() == ["deadline"]
         gate.set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tiered_kv_cache.l2 import paths
@@ -23,6 +23,7 @@ def test_a_name_and_its_path() -> None:
     assert paths.object_directory("0102@00000001@0") == "objects/01/02"
 
 
+@settings(deadline=None)
 @given(st.binary(min_size=2, max_size=48), st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1), SALTS)
 @example(HASH, 0, 0, "")
 @example(b"\xff" * 48, 2**32 - 1, 2**32 - 1, "\U0001f600" * 128)
@@ -45,6 +46,7 @@ def test_hard_salts_all_differ() -> None:
     assert len(names) == len(HARD) + 1
 
 
+@settings(deadline=None)
 @given(st.text(st.sampled_from("0123456789abcdefABCDEF@=%.-_~/ \n"), max_size=90))
 @example("0102@00000001@0@a%2e")
 @example("0102@00000001@00")

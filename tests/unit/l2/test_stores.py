@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tiered_kv_cache.l2 import paths
+from tiered_kv_cache.l2 import paths, writer
 from tiered_kv_cache.l2.task import Ref
 
 from .tiers import LAYOUT, SIZE, Answer, Fault, bench, name, payload, until
@@ -169,6 +169,7 @@ def test_an_fsync_policy_of_data_syncs_before_the_object_is_visible(
 
 
 def test_loads_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "YIELD_SECONDS", 30.0)
     with bench(tmp_path, load_threads=1) as b:
         b.store(*range(4))
         order: list[str] = []
@@ -178,8 +179,12 @@ def test_loads_go_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
             time.sleep(0.002)
             return real(fd, *rest)
 
+        def writes(real: Callable[..., int], *args: Any) -> int:
+            order.append("write")
+            return real(*args)
+
         Fault(monkeypatch, "preadv", "@", reads)
-        Fault(monkeypatch, "writev", ".tmp", lambda real, *a: order.append("write") or real(*a))
+        Fault(monkeypatch, "writev", ".tmp", writes)
         load = b.begin(*range(4))
         until(lambda: bool(order))
         stored = b.begin_store((9, bytearray(payload(9))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
@@ -77,6 +77,7 @@ def test_what_cannot_be_written_is_counted_and_forgotten() -> None:
 NODES = st.integers(0, 30).map(str)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(NODES, st.none() | NODES, max_size=30))
 def test_chains_hold_each_name_and_each_link_once(before: dict[str, str | None]) -> None:
     found = chains(before)
