@@ -30,6 +30,8 @@ class _Seen:
 
     found: Fingerprint
     room: int
+    known: frozenset[int]
+    """Ids of the objects that the last sweep saw here."""
     rows: list[Row] = field(default_factory=list)
     strange: Strangers = field(default_factory=Strangers)
 
@@ -145,7 +147,7 @@ class Sweep:
     def _shard(self, found: Fingerprint, number: int, objects: int | None, room: int) -> None:
         x, name = self._x, f"{number:02x}"
         began = x.clock.now()
-        seen = _Seen(found, room)
+        seen = _Seen(found, room, frozenset(found.shard(number).ids) if found.swept(number) else frozenset())
         left = 0
         if objects is not None:
             try:
@@ -185,22 +187,27 @@ class Sweep:
             listed = x.tree.files(fd)
             base = int(prefix, 16) << 48
             unsalted, digest, mask = layout.UNSALTED.fullmatch, xxhash.xxh3_64_intdigest, layout.ID_MASK
+            regular, suffix, known = stat.S_ISREG, paths.OBJECT_SUFFIX, seen.known
+            left = seen.room - len(rows)
             for name, about in listed:
+                # is_key and object_id, spelt out: this runs a million times. What was an object is one by its id.
                 key = name[:-3]
-                # is_key and object_id, spelt out: this runs a million times.
-                if name[-3:] != paths.OBJECT_SUFFIX or name[:4] != prefix or not (unsalted(key) or layout.is_key(key)):
+                ident = base | (digest(key.encode("utf-8", "surrogateescape")) & mask)
+                if not (name[:4] == prefix and name[-3:] == suffix) or not (
+                    ident in known or unsalted(key) or layout.is_key(key)
+                ):
                     self._other(seen, fd, inner, name, about)
                 elif about is None:
                     rows.append(self._unreadable(found, key))
-                elif not stat.S_ISREG(about.st_mode):
+                elif not regular(about.st_mode):
                     seen.strange.add(f"{inner}/{name}", about)
-                elif len(rows) >= seen.room:
+                elif left <= 0:
                     found.untracked += 1
                     found.untracked_blocks += about.st_blocks
                     found.untracked_size += about.st_size
                 else:
-                    ident = base | (digest(key.encode()) & mask)
                     rows.append((ident, about.st_size, about.st_blocks, int(about.st_mtime)))
+                    left -= 1
         finally:
             os.close(fd)
         return bool(listed) or not clean.empty(x, found, above, inner)

@@ -97,8 +97,21 @@ class Tree:
 
     def files(self, fd: int) -> list[tuple[str, os.stat_result | None]]:
         """Name and attributes of what is in a directory; None where they cannot be read (EIO); vanished ones are left out."""
+        with self.watch.doing("listing"):
+            try:
+                with os.scandir(fd) as found:
+                    listed: list[tuple[str, os.stat_result | None]] = [
+                        (e.name, e.stat(follow_symlinks=False)) for e in found
+                    ]
+            except OSError:
+                # Something vanished or cannot be read: once more, one by one.
+                listed = self._one_by_one(fd)
+        self.pace.spend(1 + len(listed))
+        return listed
+
+    def _one_by_one(self, fd: int) -> list[tuple[str, os.stat_result | None]]:
         listed: list[tuple[str, os.stat_result | None]] = []
-        with self.watch.doing("listing"), os.scandir(fd) as found:
+        with os.scandir(fd) as found:
             for entry in found:
                 try:
                     listed.append((entry.name, entry.stat(follow_symlinks=False)))
@@ -107,7 +120,6 @@ class Tree:
                         listed.append((entry.name, None))
                     elif err.errno not in GONE:
                         raise
-        self.pace.spend(1 + len(listed))
         return listed
 
     def look(self, parent: int, name: str) -> os.stat_result | None:

@@ -37,7 +37,7 @@ class Pooled:
                 raise OSError(errno.EIO, "Input/output error")
             return read(parent, file, most)
 
-        keeper.x.tree.read = maybe  # type: ignore[method-assign]
+        keeper.x.tree.read = maybe  # type: ignore[method-assign, assignment]
         return keeper
 
     def rounds(self, keeper: Keeper, count: int, apart: float = 60.0) -> None:
@@ -139,7 +139,7 @@ def test_in_time_every_object_is_read_once(volume: Volume, pool: Pooled) -> None
         seen.append(file)
         return read(parent, file, most)
 
-    keeper.x.tree.read = noted  # type: ignore[method-assign]
+    keeper.x.tree.read = noted  # type: ignore[method-assign, assignment]
     for _ in range(5):
         keeper.round()
     assert sorted(n for n in seen if n.endswith(".kv")) == sorted(
