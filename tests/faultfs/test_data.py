@@ -55,14 +55,20 @@ def _closed(fault_fs: FaultFs) -> None:
 
 
 @both_ways
-def test_short_read(fault_fs: FaultFs) -> None:
+def test_short_read(fault_fs: FaultFs, fault_fs_options: tuple[str, ...]) -> None:
     (fault_fs.backing / "f").write_bytes(DATA)
     fd = os.open(fault_fs.mount / "f", os.O_RDONLY)
     try:
         with fault_fs.faults.short_read(keep=0.5):
             found = os.pread(fd, len(DATA), 0)
-            assert 0 < len(found) < len(DATA)
-            assert found == DATA[: len(found)]
+            if fault_fs_options:
+                assert found == DATA[: len(found)]
+                assert 0 < len(found) < len(DATA)
+            else:
+                # The page cache ends the file there, or fills what lacks with zeros if other requests were under way.
+                assert found[:4096] == DATA[:4096]
+                assert found != DATA
+                assert all(byte in (0, right) for byte, right in zip(found, DATA, strict=False))
     finally:
         os.close(fd)
     assert (fault_fs.mount / "f").read_bytes() == DATA

@@ -93,10 +93,12 @@ def damage(path: Path, chance: random.Random) -> None:
 class Run:
     """A run can be repeated by its seed, as far as the scheduler allows."""
 
-    def __init__(self, fs: FaultFs, folder: Path, seed: int, totals: Totals) -> None:
+    def __init__(self, fs: FaultFs, folder: Path, seed: int, totals: Totals, *, beside: bool = False) -> None:
+        """`beside`: everybody works in the backing directory, past the faults; there reads may come straight from the page cache."""
         self._fs, self._reports, self._seed, self._totals = fs, folder, seed, totals
         self._chance = random.Random(seed)
-        self._base = fs.mount / objects.FOLDER
+        self._mount = fs.backing if beside else fs.mount
+        self._base = self._mount / objects.FOLDER
         self._real = fs.backing / objects.FOLDER
         self._processes: list[BaseProcess] = []
         self._gate = folder / f"{seed}-go"
@@ -174,7 +176,7 @@ class Run:
         when = worker.When(self._gate, seconds)
         arguments: tuple[object, ...] = (self._base, name, self._chance.randrange(1 << 30), report, when)
         if target is worker.keep:
-            arguments = (self._fs.mount, report, when)
+            arguments = (self._mount, report, when)
         process = CONTEXT.Process(target=target, args=arguments, name=f"{target.__name__} {name}", daemon=True)
         process.start()
         self._processes.append(process)
@@ -212,7 +214,7 @@ class Run:
             text if text in ("payload", "checksum") else "length" for text in found.bad.values()
         )
         # As if the grace were over: all writers are dead. Everything may stay, so that bad files meet a reader.
-        worker.keeper_of(self._fs.mount, tmp=-2.0, quota=1 << 40).round()
+        worker.keeper_of(self._mount, tmp=-2.0, quota=1 << 40).round()
         found = objects.scan(self._real)
         wrong += [f"{place} is left after a round of the keeper" for place in found.temporary + found.strange]
 
