@@ -145,6 +145,8 @@ def test_shared_memory(helm: Helm, case: str) -> None:
     assert size(layer) == wanted
     l1 = 1024 if case in ("cpu", "cuda") else 0
     assert size(layer, _engine(shmSize="3Gi")) == f"{3072 + l1}Mi"
+    # 0 is an amount, whichever way it is written.
+    assert size(layer, _engine(shmSize=0)) == size(layer, _engine(shmSize="0")) == f"{l1}Mi"
 
 
 # --- LMCache in vLLM's own process -------------------------------------------------------------------------------------
@@ -369,6 +371,35 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         ["models.tiny.cache.chunkSize: 200", "not a multiple of 128", "use 256, or set engine.blockSize"],
     ),
 }
+
+ON_CPU = ["amd.com/gpu", "gpu.intel.com/i915", "nvidia.com/GPU", "nvidia.com/gpus", "habana.ai/gaudi"]
+for resource in ON_CPU:
+    REFUSED[f"{resource} on a CPU engine"] = (_gpus({resource: 1}), ["engine.device", f"asks for {resource}"])
+    REFUSED[f"{resource} on cuda"] = (
+        overlay(GPU, _gpus({resource: 1})),
+        [
+            f'models.tiny.resources.engine: "{resource}"',
+            "no GPU that an engine on cuda can use",
+            "write nvidia.com/gpu",
+        ],
+    )
+for device, layer in {"cpu": {}, "cuda": GPU}.items():
+    for holder, resource in {"lmcache": "nvidia.com/gpu", "router": "amd.com/gpu"}.items():
+        REFUSED[f"a GPU for {holder} on {device}"] = (
+            overlay(layer, model(resources={holder: {"limits": {resource: 1}}})),
+            [
+                f"models.tiny.resources.{holder}.limits.{resource}: 1",
+                "only the engine computes on a GPU",
+                "take it out",
+            ],
+        )
+for place in ("hooks", "gateway", "l2.keeper"):
+    outer, _, inner = place.partition(".")
+    asked: Json = {"resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
+    REFUSED[f"a GPU for {place}"] = (
+        overlay({"gateway": {"enabled": True}}, {outer: {inner: asked} if inner else asked}),
+        [f"{place}.resources.limits.nvidia.com/mig-1g.5gb: 1", "only the engine computes on a GPU"],
+    )
 
 HTTP = "by HTTP on its port"
 for argument, says in {

@@ -463,7 +463,7 @@ def test_a_rollout_waits_longer_than_a_start(helm: Helm, layer: Json, more: int)
     manifests = helm.template(layer)
     for name in ("demo-tiny-engine", "demo-tiny-router"):
         found = manifests.get("Deployment", name)
-        assert found["spec"]["progressDeadlineSeconds"] == 900 + 300 + 600 + more
+        assert found["spec"]["progressDeadlineSeconds"] == 900 + 300 + 600 + 900 + more
 
 
 # The startup probe itself

@@ -51,6 +51,41 @@ def _fault(helm: Helm, path: tuple[str, ...]) -> str | None:
     return f"{'.'.join(path)}: rendered {printed}" if printed else None
 
 
+FEATURES: dict[str, Json] = {
+    "gateway, no L1": {
+        "gateway": {"enabled": True, "exclusive": True},
+        "apiKey": {"secretName": "key"},
+        "models": {"tiny": {"cache": {"l1": {"enabled": False}}, "routing": {"strategy": "prefixaware"}}},
+    },
+    "download, scaling": {
+        "modelStore": {"type": "hostPath", "hostPath": {"path": "/srv/models"}},
+        "models": {
+            "tiny": {
+                "source": {"claim": None, "huggingFace": {"id": "a/b", "revision": "0" * 40}},
+                "autoscaling": {"enabled": True},
+                "routing": {"strategy": "kvaware"},
+            }
+        },
+    },
+}
+MAPS = [path for path in _keys(DEFAULTS) if path[0] not in ("defaults", "models") and len(path) < 3]
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_null_beside_what_looks_at_it(helm: Helm, feature: str) -> None:
+    def fault(path: tuple[str, ...]) -> str | None:
+        try:
+            helm.template(FEATURES[feature], _nulled(path))
+        except Refused as refused:
+            ours = "in the values of release demo; nothing was changed" in str(refused)
+            return None if ours else f"{'.'.join(path)}: {refused}"
+        return None
+
+    with ThreadPoolExecutor() as pool:
+        faults = list(filter(None, pool.map(fault, MAPS)))
+    assert not faults, "\n".join(faults)
+
+
 def test_null_renders_or_is_refused_by_name(helm: Helm) -> None:
     """All keys in one test, several helms at a time: one by one they would take longer than all other tests."""
     assert len(PATHS) > 150

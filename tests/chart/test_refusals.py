@@ -218,6 +218,9 @@ ILLEGAL_NAMES = {
     "Llama_3.1": "rename the key, for example to llama-3-1,",
     "-a": "rename the key, for example to a,",
     "org/model": "rename the key, for example to org-model,",
+    "模型": "rename the key, for example to my-model,",
+    "my model": "rename the key, for example to my-model,",
+    "": "rename the key, for example to my-model,",
     "m" * 60: "has 72 characters, 63 are allowed",
 }
 
@@ -286,3 +289,51 @@ def test_faults_of_a_disabled_model_do_not_matter(helm: Helm) -> None:
 def test_the_base_of_all_cases_is_accepted(helm: Helm) -> None:
     """So that each refusal is the case's own."""
     assert helm.template().objects
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        ({"defaults": None}, "defaults"),
+        ({"defaults": {"enabled": None}}, "defaults.enabled"),
+        ({"models": {"tiny": {"enabled": None}}}, "models.tiny.enabled"),
+    ],
+)
+def test_a_model_is_not_left_out_by_a_null(helm: Helm, helm_other: Helm, values: Any, key: str) -> None:
+    """An upgrade would delete what runs."""
+    for each in (helm, helm_other):
+        message = each.refusal(values)
+        assert f" {key}: not given" in message
+        assert "an upgrade would else delete it" in message
+
+
+def test_a_model_that_says_so_itself_needs_no_default(helm: Helm) -> None:
+    values = {"defaults": {"enabled": None}, "models": {"tiny": {"enabled": True}, "off": {"enabled": False}}}
+    assert helm.template(values).text == helm.template().text
+
+
+def test_context_that_holds_no_prompt(helm: Helm) -> None:
+    helm.assert_refused(
+        {"models": {"tiny": {"engine": {"maxModelLen": 10}}}},
+        ["models.tiny.engine.maxModelLen: 10", "16 tokens more do not fit", "set it to 1916 or more"],
+    )
+
+
+def test_a_body_that_the_gateway_cannot_hold(helm: Helm) -> None:
+    values: Any = {"gateway": {"enabled": True, "maxBodyMiB": 449}}
+    helm.assert_refused(values, ["gateway.maxBodyMiB: 449", "limits.memory: 512Mi", "set the limit to 513Mi or more"])
+    values["gateway"]["maxBodyMiB"] = 448
+    assert helm.template(values).objects
+
+
+def test_label_that_no_node_has(helm: Helm) -> None:
+    helm.assert_refused(
+        {"models": {"tiny": {"spread": {"topologyKey": "bad key!"}}}},
+        ['models.tiny.spread.topologyKey: "bad key!"', "topology.kubernetes.io/zone"],
+    )
+
+
+def test_a_quota_of_zero_is_not_the_default(helm: Helm) -> None:
+    for zero in (0, "0"):
+        assert "l2.keeper.quota: " in helm.refusal({"l2": {"keeper": {"quota": zero}}})
+        assert "models.tiny.cache.l2.quota: " in helm.refusal({"models": {"tiny": {"cache": {"l2": {"quota": zero}}}}})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chart.apiserver import serve
-from chart.helm import Helm, Json, Manifests, environment, flag, model
+from chart.helm import Helm, Json, Manifests, environment, flag, model, overlay
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 HUB: Json = {"id": "org/Model", "revision": COMMIT}
@@ -268,6 +268,16 @@ def test_a_download_is_part_of_the_longest_start(helm: Helm) -> None:
     assert deadline(hub(), {"modelStore": {"deadlineSeconds": 7200}}) - deadline() >= 7200
 
 
+def test_reading_the_weights_is_part_of_the_longest_start(helm: Helm) -> None:
+    """l2-root may take --weights-deadline seconds before the engine starts."""
+    for layer in ({}, model(source={"identity": "full"}), NO_L2):
+        manifests = helm.template(layer)
+        spec = manifests.get("Deployment", "demo-tiny-engine")["spec"]
+        first = spec["template"]["spec"]["initContainers"][-1]["args"]
+        weights = int(flag(first, "--weights-deadline")) if "--weights-deadline" in first else 0
+        assert spec["progressDeadlineSeconds"] == 900 + 300 + 600 + weights
+
+
 REFUSALS: dict[str, tuple[Json, list[str]]] = {
     "three sources": (
         model(source={"huggingFace": HUB, "s3": BUCKET}),
@@ -314,6 +324,8 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
         ['models.tiny.source.huggingFace.tokenSecret.name: ""', "never the secret itself"],
     ),
     "bucket as URL": (s3(bucket="s3://my-bucket"), ['models.tiny.source.s3.bucket: "s3://my-bucket"', "without s3://"]),
+    "bucket with ..": (s3(bucket="a..b"), ['models.tiny.source.s3.bucket: "a..b"', "without .."]),
+    "bucket like an address": (s3(bucket="192.168.0.1"), ['source.s3.bucket: "192.168.0.1"', "not an IP address"]),
     "no bucket": (s3(bucket=None), ['models.tiny.source.s3.bucket: ""', "3 to 63"]),
     "folder with blanks": (s3(prefix="my models"), ['models.tiny.source.s3.prefix: "my models"', "models/my-model"]),
     "folder with empty part": (s3(prefix="a//b"), ['models.tiny.source.s3.prefix: "a//b"']),
@@ -363,6 +375,48 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
     "resources of fetch": (
         {**hub(), "modelStore": {"resources": {"requests": {"memory": "4Gi"}}}},
         ['modelStore.resources.requests.memory: "4Gi"', "raise the limit"],
+    ),
+    "annotation without a name": (
+        {**hub(), "modelStore": {"serviceAccountAnnotations": {"-a/b": "x"}}},
+        ['modelStore.serviceAccountAnnotations: "-a/b"', "no legal key", "eks.amazonaws.com/role-arn"],
+    ),
+    "annotation of a long name": (
+        {**hub(), "modelStore": {"serviceAccountAnnotations": {"a" * 64: "x"}}},
+        ["modelStore.serviceAccountAnnotations", "no legal key"],
+    ),
+    **{
+        f"L2 at {path}": ({"l2": {"mountPath": path}}, [f'l2.mountPath: "{path}"', "/mnt/kv-l2"])
+        for path in (
+            *("/opt", "/opt/tiered-kv-cache", "/opt/tiered-kv-cache/python", "/opt/venv/x", "/dev", "/dev/shm/x"),
+            *(
+                "/bin",
+                "/sbin",
+                "/lib",
+                "/lib64/x",
+                "/root",
+                "/home",
+                "/var",
+                "/models/tiny",
+                "/etc",
+                "/run",
+                "/run/tkc/l2",
+            ),
+        )
+    },
+    **{
+        f"weights of the image at {path}, L2 at {mount}": (
+            overlay({"l2": {"mountPath": mount}}, model(source={"claim": None, "imagePath": {"path": path}})),
+            [f'models.tiny.source.imagePath.path: "{path}"', f"mounted at l2.mountPath, {mount}", "elsewhere"],
+        )
+        for path, mount in (("/srv/kv", "/srv/kv"), ("/srv/kv/w", "/srv/kv"), ("/srv", "/srv/kv"))
+    },
+    "weights of the image above the link": (
+        model(source={"claim": None, "imagePath": {"path": "/run"}}),
+        ['models.tiny.source.imagePath.path: "/run"', "would hide the image's own files"],
+    ),
+    "weights of the image where the code is": (
+        model(source={"claim": None, "imagePath": {"path": "/opt/tiered-kv-cache/python/w"}}),
+        ["models.tiny.source.imagePath.path", "would hide the image's own files"],
     ),
     "L2 where the store is": (
         {"l2": {"mountPath": "/model-store/x"}},

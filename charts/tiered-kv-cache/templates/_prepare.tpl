@@ -12,7 +12,9 @@
 {{- if not (hasKey . "tkc") -}}
 {{-   $values := dict -}}
 {{-   include "tkc.merge" (dict "into" $values "from" (omit .Values "models")) -}}
-{{-   $_ := set . "tkc" (dict "values" $values "models" list) -}}
+{{- /* A map that null took away is empty: what it needs is then missing by name. */ -}}
+{{-   include "tkc.optional" (dict "into" $values "empty" (include "tkc.release.maps" . | fromJson)) -}}
+{{-   $_ := set . "tkc" (dict "values" $values "models" list "undecided" list) -}}
 {{-   $_ := set .tkc "prefix" (include "tkc.prefix.find" .) -}}
 {{-   $_ := set .tkc "instance" (include "tkc.instance.find" .) -}}
 {{-   $models := list -}}
@@ -24,6 +26,7 @@
 {{-     if kindIs "invalid" $own -}}{{- continue -}}{{- end -}}
 {{-     $spec := deepCopy $defaults -}}
 {{-     include "tkc.merge" (dict "into" $spec "from" $own) -}}
+{{-     if kindIs "invalid" (index $spec "enabled") -}}{{- $_ := set $.tkc "undecided" (append $.tkc.undecided (dict "name" $name "own" (hasKey $own "enabled"))) -}}{{- end -}}
 {{-     if index $spec "enabled" -}}
 {{-       $given := $own -}}
 {{-       $nulls := contains "null" (toJson $own) -}}
@@ -38,6 +41,18 @@
 {{-   include "tkc.validate" . -}}
 {{-   range $models -}}{{- include "tkc.model.derive" . -}}{{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* The maps that the templates look into. JSON object. */ -}}
+{{- define "tkc.release.maps" -}}
+{{- toJson (dict
+      "l2" (dict "volume" (dict "hostPath" dict) "keeper" (dict "resources" dict))
+      "modelStore" (dict "hostPath" dict)
+      "gateway" (dict "service" dict)
+      "router" (dict "image" dict)
+      "hooks" (dict "image" dict "verify" dict)
+      "networkPolicy" dict
+      "apiKey" dict) -}}
 {{- end -}}
 
 {{- /* What a model may leave out, or delete with null, with the value that means "nothing of it". JSON object. */ -}}

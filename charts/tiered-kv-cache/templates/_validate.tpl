@@ -67,22 +67,51 @@ complete
 {{- /* Faults of an image. Context: dict faults, key (of the image), image. */ -}}
 {{- define "tkc.validate.image" -}}
 {{- $tag := index .image "tag" -}}
+{{- $repository := index .image "repository" | default "" -}}
+{{- $part := "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*" -}}
+{{- if and $repository (or (gt (len $repository) 255) (not (regexMatch (printf "^([a-z0-9]([a-z0-9-]*[a-z0-9])?([.][a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:[0-9]{1,5})?/)?%s(/%s)*$" $part $part) $repository))) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.repository" .key) "value" $repository "why" "not a registry and a name: small letters and digits, with /, ., _ and - between, without https:// and without a tag"
+          "fix" "write it like registry.example.com/team/engine; a tag goes into tag, a digest into digest") -}}
+{{- end -}}
 {{- if not (or (kindIs "string" $tag) (kindIs "invalid" $tag)) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.tag" .key) "value" $tag "why" (printf "YAML read the tag as a %s, so that digits may be lost" (kindOf $tag | replace "float64" "number" | replace "int64" "number" | replace "bool" "boolean"))
           "fix" "quote it: tag: \"...\" (with --set use --set-string)") -}}
 {{- else if not (or $tag (index .image "digest")) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.tag" .key) "value" ($tag | default "") "why" "the image has neither a tag nor a digest" "fix" "set tag or digest") -}}
+{{- else if and $tag (not (regexMatch "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$" $tag)) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.tag" .key) "value" $tag "why" "not a tag: at most 128 letters, digits, _, . and -, beginning with a letter, digit or _" "fix" "write the tag alone, for example v1") -}}
+{{- end -}}
+{{- $digest := index .image "digest" | default "" -}}
+{{- if and $digest (not (regexMatch "^sha256:[0-9a-f]{64}$" $digest)) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "%s.digest" .key) "value" $digest "why" "not a digest: sha256: and 64 hexadecimal digits (small letters)" "fix" "copy it from the registry, or leave it empty and set tag") -}}
 {{- end -}}
 {{- end -}}
 
 {{- /* Faults of a container's resources; what was found right once is not looked at again: many models ask for the same.
        Context: dict faults, key, resources. */ -}}
 {{- define "tkc.validate.resources" -}}
+{{- if not (hasSuffix "resources.engine" .key) -}}
+{{-   range $side := list "requests" "limits" -}}
+{{-     range $resource, $amount := (index $.resources $side) | default dict -}}
+{{-       if include "tkc.accelerator" $resource -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "only the engine computes on a GPU: this container would hold it idle" "fix" "take it out; the chart gives the engine its GPUs") -}}
+{{-       end -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
 {{- $seen := printf "resources %s" (toJson .resources) -}}
 {{- if not (hasKey .faults.seen $seen) -}}
 {{-   $before := len .faults.list -}}
 {{-   include "tkc.validate.amounts" . -}}
 {{-   if eq $before (len .faults.list) -}}{{- $_ := set .faults.seen $seen true -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* "true" for the name of a resource that counts GPUs or the like, whoever made them, and however it is misspelt in the usual
+       ways. Context: text. */ -}}
+{{- define "tkc.accelerator" -}}
+{{- if contains "/" . -}}
+{{-   if regexMatch "(?i)((^|[./])gpus?([./_-]|$)|^nvidia[.]com/mig-|/gaudi|/neuron|/tpu)" . }}true{{ end -}}
 {{- end -}}
 {{- end -}}
 

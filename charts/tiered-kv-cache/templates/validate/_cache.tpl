@@ -26,7 +26,11 @@
 {{- if and (index $verify "enabled") (index $verify "promptTokens") -}}
 {{-   $tokens := int64 $verify.promptTokens -}}
 {{-   $room := sub (int64 .model.spec.engine.maxModelLen) 16 -}}
-{{-   if gt $tokens $room -}}
+{{-   $least := ternary (int64 .model.spec.cache.chunkSize) (int64 0) .model.spec.cache.l2.enabled -}}
+{{-   if and (gt $tokens $room) (le $room $least) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "engine.maxModelLen" "why" (printf "helm test's prompt (hooks.verify.promptTokens: %d) and 16 tokens more do not fit, and no shorter one would fill a chunk (cache.chunkSize: %d)" $tokens (int64 .model.spec.cache.chunkSize))
+            "fix" (printf "set it to %d or more, or hooks.verify.enabled: false" (add $tokens 16))) .) -}}
+{{-   else if gt $tokens $room -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "hooks.verify.promptTokens" "value" $tokens "why" (printf "helm test asks for 16 tokens more, and models.%s.engine.maxModelLen is %d" .model.name (int64 .model.spec.engine.maxModelLen))
             "fix" (printf "set it to %d or less, or raise maxModelLen" $room)) -}}
 {{-   else if and .model.spec.cache.l2.enabled (le $tokens (int64 .model.spec.cache.chunkSize)) -}}

@@ -5,10 +5,19 @@
 {{- $engine := .model.spec.engine -}}
 {{- $limits := index .model.spec.resources.engine "limits" | default dict -}}
 {{- $names := include "model-endpoint.engine.gpuNames" $limits | fromJsonArray -}}
-{{- if eq $engine.device "cpu" -}}
-{{-   with $names -}}
-{{-     include "tkc.modelFault" (merge (dict "path" "engine.device" "why" (printf "resources.engine.limits asks for %s, and engines on cpu use no GPU" (join ", " .)) "fix" "set engine.device: cuda, or take the GPUs out") $) -}}
+{{- $others := list -}}
+{{- range $name, $_ := merge (dict) $limits (index .model.spec.resources.engine "requests" | default dict) -}}
+{{-   if and (include "tkc.accelerator" $name) (not (has $name $names)) -}}
+{{-     if or (eq $engine.device "cpu") (not (include "model-endpoint.engine.gpuNames" (dict $name 1) | fromJsonArray)) -}}{{- $others = append $others $name -}}{{- end -}}
 {{-   end -}}
+{{- end -}}
+{{- if eq $engine.device "cpu" -}}
+{{-   with concat $names $others -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "engine.device" "why" (printf "resources.engine asks for %s, and engines on cpu use no GPU" (join ", " .)) "fix" "set engine.device: cuda, or take the GPUs out") $) -}}
+{{-   end -}}
+{{- else if $others -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" (printf "models.%s.resources.engine" .model.name) "value" (join ", " $others) "why" "no GPU that an engine on cuda can use: NVIDIA's are counted as nvidia.com/gpu, nvidia.com/gpu.shared or nvidia.com/mig-..."
+          "fix" "take it out, or write nvidia.com/gpu") -}}
 {{- else if gt (len $names) 1 -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (printf "models.%s.resources.engine.limits" .model.name) "value" (join ", " $names) "why" "a Pod takes either whole GPUs or slices of one size, and these would all be reserved"
           "fix" "keep one; an overlay deletes an inherited one with null") -}}

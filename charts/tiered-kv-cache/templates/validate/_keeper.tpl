@@ -8,7 +8,8 @@
 {{-   $keeper := $values.l2.keeper -}}
 {{-   $volume := index $values.l2 "volume" | default dict -}}
 {{-   $size := index $volume "size" | default "" -}}
-{{-   $given := index $keeper "quota" | default "" -}}
+{{- /* 0 is not empty, whichever way it is written. */ -}}
+{{-   $given := kindIs "invalid" (index $keeper "quota") | ternary "" (toJson (index $keeper "quota") | trimAll "\"") -}}
 {{-   $wanted := $given | default $size -}}
 {{-   $quota := 0 -}}
 {{-   if include "tkc.quantity.size" $wanted -}}{{- $quota = include "tkc.quantity.bytes" $wanted | int64 -}}{{- end -}}
@@ -28,7 +29,7 @@
 {{-   range .root.tkc.models -}}
 {{-     $result := dict -}}
 {{-     include "tkc.at" (dict "from" .spec "path" "cache.l2.quota" "result" $result) -}}
-{{-     $own := include "tkc.scalar" ($result.value | default "") -}}
+{{-     $own := kindIs "invalid" $result.value | ternary "" (toJson $result.value | trimAll "\"") -}}
 {{-     if $own -}}
 {{-       $key := printf "models.%s.cache.l2.quota" .name -}}
 {{-       if not (include "tkc.quantity.size" $result.value) -}}

@@ -42,7 +42,7 @@
 {{- end -}}
 {{- if not (include "tkc.validate.cleanPath" $l2.mountPath) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "l2.mountPath" "value" $l2.mountPath "why" "not an absolute path without ., .. and empty parts" "fix" "write it like /mnt/kv-l2") -}}
-{{- else if regexMatch "^/(tmp|dev|models|model-store|run|proc|sys|etc|usr|var/run)(/|$)" $l2.mountPath -}}
+{{- else if or (include "tkc.validate.mounted" $l2.mountPath) (regexMatch "^/(((bin|boot|dev|etc|lib|lib32|lib64|libx32|models|opt|proc|root|run|sbin|sys|usr|var/run|vllm-workspace)(/.*)?)|home|var|var/lib)$" $l2.mountPath) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "l2.mountPath" "value" $l2.mountPath "why" "the Pods need that directory for something else" "fix" "choose one such as /mnt/kv-l2") -}}
 {{- end -}}
 {{- if not (include "tkc.quantity.size" $l2.volume.size) -}}
@@ -60,6 +60,21 @@
 {{- /* "true" for a name that most objects may have. Context: text. */ -}}
 {{- define "tkc.validate.subdomain" -}}
 {{- if and (le (len .) 253) (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" .) }}true{{ end -}}
+{{- end -}}
+
+{{- /* "true" if a path is one at which the chart mounts something into engines, routers or hooks, or lies inside or above one.
+       Context: clean path. */ -}}
+{{- define "tkc.validate.mounted" -}}
+{{- range list "/tmp" "/dev/shm" "/run/tkc" "/models" "/model-store" "/opt/tiered-kv-cache" "/etc/tiered-kv-cache" -}}
+{{- include "tkc.validate.overlap" (list $ .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* "true" if of two clean paths one is the other or lies inside it. Context: list of both. */ -}}
+{{- define "tkc.validate.overlap" -}}
+{{- $one := printf "%s/" (first .) -}}
+{{- $other := printf "%s/" (last .) -}}
+{{- if or (hasPrefix $one $other) (hasPrefix $other $one) }}true{{ end -}}
 {{- end -}}
 
 {{- /* "true" for an absolute path of plain parts; such a path means the same to kubelet, engine and hooks. */ -}}

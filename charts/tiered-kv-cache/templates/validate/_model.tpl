@@ -46,7 +46,7 @@
 {{- $longest := printf "%s-%s-engine" $prefix $name -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $name) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "models" "value" $name "why" "the key becomes part of object names: only a-z, 0-9 and -, beginning and ending with a letter or digit"
-          "fix" (printf "rename the key, for example to %s, and keep the wished name in servedName" ($name | lower | replace "_" "-" | replace "." "-" | replace "/" "-" | trimAll "-"))) -}}
+          "fix" (printf "rename the key, for example to %s, and keep the wished name in servedName" (regexReplaceAll "[^a-z0-9]+" (lower $name) "-" | trimAll "-" | default "my-model"))) -}}
 {{- else if gt (len $longest) 63 -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "models" "value" $name "why" (printf "the object name %s has %d characters, 63 are allowed" $longest (len $longest))
           "fix" (printf "shorten the key by %d characters, or the release's name (nameOverride)" (sub (len $longest) 63))) -}}

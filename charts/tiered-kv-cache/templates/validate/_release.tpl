@@ -9,6 +9,11 @@
 {{- else if gt (len $prefix) 53 -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "nameOverride" "value" $prefix "why" (printf "%d characters; 53 at most leave room for the parts behind it" (len $prefix)) "fix" "shorten it") -}}
 {{- end -}}
+{{- range .root.tkc.undecided -}}
+{{-   $key := ternary (printf "models.%s.enabled" .name) (ternary "defaults.enabled" "defaults" (hasKey $values "defaults")) .own -}}
+{{-   include "tkc.fault" (dict "faults" $.faults "key" $key "why" "null deletes it, and whether a model is deployed must be said: an upgrade would else delete it without a word"
+          "fix" "leave the key out, or set it to true or false (to leave one model out: enabled: false)") -}}
+{{- end -}}
 {{- $lob := index $values "lineOfBusiness" -}}
 {{- if $lob -}}
 {{-   if or (gt (len $lob) 30) (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$" $lob)) -}}

@@ -88,6 +88,14 @@
 {{-     include "tkc.fault" (dict "faults" .faults "key" "gateway.service.nodePort" "value" (int64 $gateway.service.nodePort) "why" "gateway.service.type is ClusterIP, which has no node port" "fix" "set gateway.service.type: NodePort, or nodePort: null") -}}
 {{-   end -}}
 {{- end -}}
+{{- $limit := index (index (index $gateway "resources" | default dict) "limits" | default dict) "memory" -}}
+{{- if and (not (kindIs "invalid" $limit)) (index $gateway "maxBodyMiB") -}}
+{{-   $least := mul (add (int64 $gateway.maxBodyMiB) 64) 1048576 -}}
+{{-   if include "tkc.quantity.valid" $limit -}}{{- if gt $least (include "tkc.quantity.bytes" $limit | int64) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "gateway.maxBodyMiB" "value" (int64 $gateway.maxBodyMiB) "why" (printf "one such body and the gateway itself (64Mi) do not fit into gateway.resources.limits.memory: %s" (include "tkc.scalar" $limit))
+            "fix" (printf "set the limit to %dMi or more, better several times as much, or lower maxBodyMiB" (add (int64 $gateway.maxBodyMiB) 64))) -}}
+{{-   end -}}{{- end -}}
+{{- end -}}
 {{- include "tkc.validate.resources" (dict "faults" .faults "key" "gateway.resources" "resources" (index $gateway "resources" | default dict)) -}}
 {{- if and $gateway.exclusive (not .root.tkc.values.networkPolicy.enabled) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "gateway.exclusive" "value" true "why" "it is a rule of the NetworkPolicies, and networkPolicy.enabled is false" "fix" "set networkPolicy.enabled: true, or gateway.exclusive: false") -}}

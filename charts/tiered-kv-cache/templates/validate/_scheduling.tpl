@@ -7,6 +7,10 @@
 {{- end -}}
 {{- with $spec.spread -}}
 {{-   include "tkc.validate.modelRequired" (merge (dict "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) $) | replace "complete" "" -}}
+{{-   $topology := index . "topologyKey" | default "" -}}
+{{-   if and $topology (not (include "tkc.validate.qualifiedName" $topology)) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "spread.topologyKey" "why" "no node can have a label of this name" "fix" "write it like topology.kubernetes.io/zone") $) -}}
+{{-   end -}}
 {{- end -}}
 {{- include "tkc.validate.podLabels" . -}}
 {{- range $path := list "podLabels" "podAnnotations" "nodeSelector" -}}
@@ -54,6 +58,11 @@
 {{-   include "tkc.modelFault" (merge (dict "value" (dict .name .text) "why" "the value of a label has at most 63 of A-Z, a-z, 0-9, ., _ and -, and begins and ends with a letter or digit"
           "fix" "shorten it, or replace what is not allowed") .) -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* "true" for the key of a label or annotation. Context: text. */ -}}
+{{- define "tkc.validate.qualifiedName" -}}
+{{- if and (le (len .) 317) (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$" .) }}true{{ end -}}
 {{- end -}}
 
 {{- /* Context: as above and path, name, kind. */ -}}

@@ -25,7 +25,9 @@
 {{-   $path := index $source.imagePath "path" | default "" -}}
 {{-   if not (include "tkc.validate.cleanPath" $path) -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.imagePath.path" "value" $path "why" "not an absolute path without ., .. and empty parts" "fix" "write it like /models/my-model") .) -}}
-{{-   else if regexMatch "^/(tmp|dev|proc|sys|run/tkc|var/run)(/|$)" $path -}}
+{{-   else if and .root.tkc.values.l2.enabled (include "tkc.validate.overlap" (list $path (.root.tkc.values.l2.mountPath | default "-"))) -}}
+{{-     include "tkc.sourceFault" (merge (dict "path" "source.imagePath.path" "value" $path "why" (printf "the L2 volume is mounted at l2.mountPath, %s, so that one would hide or hold the other" .root.tkc.values.l2.mountPath) "fix" "put the weights elsewhere in the image, for example in /srv/weights, or set another l2.mountPath") .) -}}
+{{-   else if or (regexMatch "^/(tmp|dev|proc|sys|run|var/run)(/|$)" $path) (and (not (regexMatch "^/(models|model-store)(/|$)" $path)) (include "tkc.validate.mounted" $path)) -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.imagePath.path" "value" $path "why" "the Pods mount something else there, which would hide the image's own files" "fix" "put the weights elsewhere in the image, for example in /models") .) -}}
 {{-   end -}}
 {{- end -}}
@@ -67,8 +69,8 @@
 {{- $bucket := index .source "bucket" | default "" -}}
 {{- $prefix := index .source "prefix" | default "" -}}
 {{- $endpoint := index .source "endpoint" | default "" -}}
-{{- if not (regexMatch "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$" $bucket) -}}
-{{-   include "tkc.sourceFault" (merge (dict "path" "source.s3.bucket" "value" $bucket "why" "not the name of a bucket: 3 to 63 of a-z, 0-9, . and -" "fix" "write the name alone, without s3:// and without the folder") .) -}}
+{{- if or (not (regexMatch "^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$" $bucket)) (contains ".." $bucket) (regexMatch "^[0-9]+[.][0-9]+[.][0-9]+[.][0-9]+$" $bucket) -}}
+{{-   include "tkc.sourceFault" (merge (dict "path" "source.s3.bucket" "value" $bucket "why" "not the name of a bucket: 3 to 63 of a-z, 0-9, . and -, without .. and not an IP address" "fix" "write the name alone, without s3:// and without the folder") .) -}}
 {{- end -}}
 {{- if and (trimAll "/" $prefix) (not (regexMatch "^/?[A-Za-z0-9!_.'()=+@:~-]+(/[A-Za-z0-9!_.'()=+@:~-]+)*/?$" $prefix)) -}}
 {{-   include "tkc.sourceFault" (merge (dict "path" "source.s3.prefix" "value" $prefix "why" "not a folder of a bucket: parts of letters, digits and ! _ . ' ( ) = + @ : ~ -, with / between" "fix" "write it like models/my-model") .) -}}
@@ -148,6 +150,11 @@
 {{- end -}}
 {{- if not (include "tkc.quantity.size" $store.size) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "modelStore.size" "value" $store.size "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 100Gi") -}}
+{{- end -}}
+{{- range $name, $_ := index $store "serviceAccountAnnotations" | default dict -}}
+{{-   if not (include "tkc.validate.qualifiedName" $name) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" "modelStore.serviceAccountAnnotations" "value" $name "why" "no legal key: a name of at most 63 characters, and before it, if at all, a DNS name and a slash" "fix" "write it like eks.amazonaws.com/role-arn") -}}
+{{-   end -}}
 {{- end -}}
 {{- include "tkc.validate.resources" (dict "faults" .faults "key" "modelStore.resources" "resources" $store.resources) -}}
 {{- end -}}

@@ -61,7 +61,7 @@
 {{- define "model-endpoint.engine.gpuNames" -}}
 {{- $names := list -}}
 {{- range $name, $_ := . -}}
-{{-   if regexMatch "^nvidia\\.com/(gpu|mig-)" $name -}}{{- $names = append $names $name -}}{{- end -}}
+{{-   if regexMatch "^nvidia\\.com/(gpu(\\.shared)?$|mig-)" $name -}}{{- $names = append $names $name -}}{{- end -}}
 {{- end -}}
 {{- toJson $names -}}
 {{- end -}}

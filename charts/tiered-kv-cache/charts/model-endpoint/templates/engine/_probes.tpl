@@ -59,11 +59,9 @@ livenessProbe:
 {{- end -}}
 
 {{- /* Seconds without progress after which a rollout counts as failed; helm --wait then ends. Longer than the slowest start
-       of a Pod: until its predecessor's GPU is free, the image pulled (10 minutes), the weights downloaded, the engine up. */ -}}
+       of a Pod: until its predecessor's GPU is free, the image pulled (10 minutes), the weights downloaded and read for their
+       identity, the engine up. */ -}}
 {{- define "model-endpoint.engine.progressDeadlineSeconds" -}}
 {{- $seconds := add (int64 .spec.probes.startup.budget) (int64 .spec.terminationGracePeriodSeconds) 600 -}}
-{{- if or (hasKey .spec.source "huggingFace") (hasKey .spec.source "s3") -}}
-{{-   $seconds = add $seconds (int64 .root.tkc.values.modelStore.deadlineSeconds) -}}
-{{- end -}}
-{{- $seconds -}}
+{{- add $seconds (include "model-endpoint.engine.sourceSeconds" . | int64) -}}
 {{- end -}}

@@ -21,8 +21,7 @@
 
 {{- /* Seconds that a Pod may spend before its engine starts, beside the pulling of images. */ -}}
 {{- define "model-endpoint.engine.sourceSeconds" -}}
-{{- $seconds := ternary 60 0 .lmcache -}}
-{{- if .lmcache -}}{{- $seconds = add $seconds (include "model-endpoint.engine.weightsSeconds" . | int64) -}}{{- end -}}
+{{- $seconds := ternary (include "model-endpoint.engine.weightsSeconds" . | int64) 0 .l2 -}}
 {{- if include "model-endpoint.engine.fetched" . -}}{{- $seconds = add $seconds (int64 .root.tkc.values.modelStore.deadlineSeconds) -}}{{- end -}}
 {{- $seconds -}}
 {{- end -}}

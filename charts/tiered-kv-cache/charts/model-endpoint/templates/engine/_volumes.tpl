@@ -3,7 +3,7 @@
 {{- /* Bytes of /dev/shm beside L1: vLLM's message queues, and what the ranks exchange there (oneCCL or NCCL). Not the 64Mi that
        a container gets by default: the first collective of two ranks would fail with a bus error. */ -}}
 {{- define "model-endpoint.engine.shmExtraBytes" -}}
-{{- if .spec.engine.shmSize -}}
+{{- if ne (toString .spec.engine.shmSize) "" -}}
 {{- include "tkc.quantity.bytes" .spec.engine.shmSize -}}
 {{- else -}}
 {{- mul (ternary 268435456 1073741824 (eq .spec.engine.device "cpu")) (include "model-endpoint.engine.ranks" . | int64) -}}
