@@ -86,7 +86,7 @@
 {{-   $right := list -}}
 {{-   if gt (len $sides) 1 -}}{{- $right = regexFindAll "[0-9a-f]+" (last $sides) -1 -}}{{- end -}}
 {{-   range $left -}}{{- $words = append $words . -}}{{- end -}}
-{{-   range until (sub 8 (len $left) (len $right) | int) -}}{{- $words = append $words "0" -}}{{- end -}}
+{{-   range until (sub 8 (add (len $left) (len $right)) | int) -}}{{- $words = append $words "0" -}}{{- end -}}
 {{-   range $right -}}{{- $words = append $words . -}}{{- end -}}
 {{- else -}}
 {{-   range splitList "." $address -}}{{- $words = append $words (printf "%x" (int .)) -}}{{- end -}}
