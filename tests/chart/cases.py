@@ -28,9 +28,7 @@ NUMBERS: Json = {
                 "engine": {"limits": {"memory": 68719476736, "cpu": 1000000}},
             },
             "probes": {"startup": {"budget": 3600000}},
-            "nodeSelector": {"pool": 1000000},
             "tolerations": [{"key": "gpu", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600000}],
-            "podAnnotations": {"example.com/number": 1000000},
             "terminationGracePeriodSeconds": 1000000,
         }
     },
@@ -63,7 +61,7 @@ CASES: dict[str, Json] = {
             "modelStore": {
                 "size": 21474836480,
                 "deadlineSeconds": 1000000,
-                "serviceAccountAnnotations": {"a.b/c": 1000000},
+                "serviceAccountAnnotations": {"a.b/c": "1000000"},
             },
             "models": {
                 "mounted": {
@@ -108,7 +106,7 @@ CASES: dict[str, Json] = {
                 ]
             },
             "router": {"image": {"digest": "sha256:" + "a" * 64}},
-            "defaults": {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"pool": "kv", "gpu": False}},
+            "defaults": {"tolerations": [{"operator": "Exists"}], "nodeSelector": {"pool": "kv", "gpu": "false"}},
         },
         model(
             routing={"replicas": 2, "service": {"type": "LoadBalancer", "port": 8080}},
@@ -143,7 +141,7 @@ CASES: dict[str, Json] = {
             priorityClassName="high",
             runtimeClassName="nvidia",
             instanceTypes=["g6.48xlarge", "p5.48xlarge"],
-            podLabels={"team": "retail", "cost-centre": 4711000},
+            podLabels={"team": "retail", "cost-centre": "4711000"},
         ),
     ),
     "kvaware": overlay(

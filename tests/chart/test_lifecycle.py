@@ -10,12 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chart.apiserver import KEDA, serve
-from chart.helm import CHART, Helm, Json, Manifests, model
+from chart.helm import CHART, Helm, Json, Manifests, Refused, model
 from chart.test_live import ACCOUNT, KV, MODELS, _options
 
 ENGINE = "demo-tiny-engine"
@@ -251,6 +252,46 @@ def test_replicas_are_left_out_where_something_else_sets_them(helm: Helm) -> Non
     assert not [
         found for found in helm.template().objects if found["kind"] in ("ScaledObject", "HorizontalPodAutoscaler")
     ]
+
+
+def test_a_number_may_be_deleted_for_an_autoscaler(helm: Helm) -> None:
+    """An overlay that switches autoscaling on may delete what it inherits, in the model and in the defaults."""
+    scaled = helm.template(keda(minReplicas=2))
+    for layer in (model(replicas=None), {"defaults": {"replicas": None}}, {"defaults": {"replicas": None}, **model()}):
+        manifests = helm.template(layer, keda(minReplicas=2))
+        assert "replicas" not in deployment(manifests)
+        assert manifests.objects == scaled.objects
+    assert (
+        helm.template(model(replicas=None), keda(minReplicas=3)).get("ScaledObject", ENGINE)["spec"]["fallback"][
+            "replicas"
+        ]
+        == 3
+    )
+    # Autoscaling may come from the defaults as well.
+    everywhere = {"defaults": {"replicas": None, "autoscaling": keda()["models"]["tiny"]["autoscaling"]}}
+    assert "replicas" not in deployment(helm.template(everywhere))
+
+
+def test_without_an_autoscaler_the_number_is_needed(helm: Helm) -> None:
+    helm.assert_refused(model(replicas=None), ["models.tiny.replicas: not given", "needs a value"])
+
+
+def test_a_platforms_number_is_deleted_by_an_overlay(helm: Helm, helm_other: Helm, tmp_path: Path) -> None:
+    platform, overlay = tmp_path / "platform.yaml", tmp_path / "overlay.yaml"
+    platform.write_text(
+        "lineOfBusiness: retail\nl2: {volume: {claimName: kv}}\n"
+        "models: {tiny: {source: {claim: {name: m}}, replicas: 3}}\n"
+    )
+    scaling = json.dumps(keda()["models"]["tiny"]["autoscaling"])
+    overlay.write_text(f"models: {{tiny: {{replicas: null, autoscaling: {scaling}}}}}\n")
+    for each in (helm, helm_other):
+        assert "replicas" not in deployment(each.template(files=(platform, overlay)))
+    # Without the null the message tells it.
+    overlay.write_text(f"models: {{tiny: {{autoscaling: {scaling}}}}}\n")
+    with pytest.raises(Refused) as refused:
+        Helm(helm.path).template(files=(platform, overlay, overlay))
+    assert "models.tiny.replicas: 3" in str(refused.value)
+    assert "an overlay deletes an inherited one with null" in str(refused.value)
 
 
 def test_scaled_object(helm: Helm) -> None:

@@ -82,3 +82,49 @@ def test_is_refused_with_key_value_and_fix(helm: Helm, case: str) -> None:
 def test_ranges_are_accepted(helm: Helm, cidr: str) -> None:
     policy = helm.template(_peers({"ipBlock": {"cidr": cidr}})).get("NetworkPolicy", "demo-tiny-engine")
     assert {"ipBlock": {"cidr": cidr}} in policy["spec"]["ingress"][0]["from"]
+
+
+EXCEPT: dict[str, tuple[str, list[str]]] = {
+    "ipv4": ("10.0.0.0/8", ["10.1.0.0/16", "10.255.255.255/32"]),
+    "ipv4, odd prefix": ("172.16.0.0/12", ["172.31.0.0/16"]),
+    "everything": ("0.0.0.0/0", ["169.254.169.254/32"]),
+    "ipv6": ("fd00::/8", ["fd12:3456::/32", "fdff::1/128"]),
+    "ipv6 without gap": ("2001:db8::/32", ["2001:db8:1:2:3:4:5:6/128"]),
+}
+
+
+@pytest.mark.parametrize("case", EXCEPT)
+def test_ranges_that_are_left_out(helm: Helm, case: str) -> None:
+    cidr, out = EXCEPT[case]
+    block = {"ipBlock": {"cidr": cidr, "except": out}}
+    manifests = helm.template(_peers(block))
+    for name in ("demo-tiny-engine", "demo-tiny-router"):
+        rules = manifests.get("NetworkPolicy", name)["spec"]["ingress"]
+        assert [peer for rule in rules for peer in rule.get("from", []) if "ipBlock" in peer].count(block) >= 1
+
+
+NOT_INSIDE: dict[str, tuple[str, str]] = {
+    "another network": ("10.0.0.0/8", "11.0.0.0/16"),
+    "one bit beside it": ("172.16.0.0/12", "172.32.0.0/16"),
+    "as large": ("10.0.0.0/8", "10.0.0.0/8"),
+    "larger": ("10.0.0.0/8", "0.0.0.0/0"),
+    "host bits": ("10.0.0.0/8", "10.0.0.1/16"),
+    "no range": ("10.0.0.0/8", "10.0.0.1"),
+    "empty": ("10.0.0.0/8", ""),
+    "another family": ("0.0.0.0/0", "fd00::/8"),
+    "another network of ipv6": ("fd00::/8", "fe00::/16"),
+    "ipv6, one bit beside it": ("2001:db8::/31", "2001:dba::/32"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_INSIDE)
+def test_ranges_that_are_not_inside(helm: Helm, case: str) -> None:
+    cidr, out = NOT_INSIDE[case]
+    inside = cidr.split("/", maxsplit=1)[0] + ("/128" if ":" in cidr else "/32")
+    helm.assert_refused(
+        _peers({"ipBlock": {"cidr": cidr, "except": [inside, out]}}),
+        [
+            f'networkPolicy.metricsFrom[0].ipBlock.except[1]: "{out}"',
+            f"not a smaller range inside ipBlock.cidr: {cidr}",
+        ],
+    )

@@ -29,7 +29,6 @@ models:
     resources:
       engine: {limits: {memory: 137438953472}}
       lmcache: {limits: {memory: 68719476736}}
-    podAnnotations: {example.com/revision: 20261101}
 hooks: {verify: {promptTokens: 1048577, deadlineSeconds: 7200000}}
 """
 
@@ -61,7 +60,6 @@ def test_objects(manifests: Manifests) -> None:
     (volume,) = manifests.of("PersistentVolume")
     assert volume["spec"]["capacity"] == {"storage": "1099511627776"}
     pod = manifests.pod()
-    assert pod["metadata"]["annotations"]["example.com/revision"] == "20261101"
     assert container(pod, "vllm")["resources"]["limits"]["memory"] == "137438953472"
 
 
@@ -104,3 +102,85 @@ def test_a_tag_that_yaml_read_as_a_number_is_refused(helm: Helm, tmp_path: Path,
         _render(helm, tmp_path, text)
     assert f"image.tag: {TAGS[tag]}" in str(refused.value)
     assert "quote it" in str(refused.value)
+
+
+MISREAD = {
+    "0123": "83",
+    "12345678901234567890": "12345678901234567",
+    "9007199254740993": "9007199254740992",
+    "1.10": "1.1",
+    "1": "1",
+    "yes": "true",
+}
+"""What YAML leaves of a text without quotes."""
+MAPS = {
+    "models.tiny.podLabels": "    podLabels: {key: VALUE}\n",
+    "models.tiny.podAnnotations": "    podAnnotations: {key: VALUE}\n",
+    "models.tiny.nodeSelector": "    nodeSelector: {key: VALUE}\n",
+    "gateway.nodeSelector": "gateway: {enabled: true, nodeSelector: {key: VALUE}}\n",
+    "modelStore.serviceAccountAnnotations": "modelStore: {serviceAccountAnnotations: {key: VALUE}}\n",
+}
+SMALL = """\
+lineOfBusiness: retail
+l2: {volume: {claimName: kv}}
+models:
+  tiny:
+    source: {claim: {name: models}}
+"""
+
+
+def _refusal(helm: Helm, folder: Path, text: str) -> str:
+    with pytest.raises(Refused) as refused:
+        _render(helm, folder, text)
+    assert str(refused.value).count("why: ") == 1, refused.value
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("written", MISREAD)
+@pytest.mark.parametrize("key", MAPS)
+def test_labels_and_annotations_are_strings(helm: Helm, tmp_path: Path, key: str, written: str) -> None:
+    message = _refusal(helm, tmp_path, SMALL + MAPS[key].replace("VALUE", written))
+    assert f'{key}: {{"key":{MISREAD[written]}' in message
+    assert 'quote it: key: "..."' in message
+    # Quoted it is what was written.
+    assert f'"key": "{written}"' in _render(helm, tmp_path, SMALL + MAPS[key].replace("VALUE", f'"{written}"')).text
+
+
+@pytest.mark.parametrize("written", ["12345678901234567890", "9007199254740993", "-9007199254740993", "1.10", "0.5"])
+def test_numbers_of_the_environment_that_lose_digits(helm: Helm, tmp_path: Path, written: str) -> None:
+    env = "    engine: {env: {X: VALUE}}\n"
+    assert 'models.tiny.engine.env: {"X":' in _refusal(helm, tmp_path, SMALL + env.replace("VALUE", written))
+    quoted = _render(helm, tmp_path, SMALL + env.replace("VALUE", f'"{written}"'))
+    assert environment(quoted.container("vllm"))["X"] == written
+
+
+def test_plain_numbers_of_the_environment(helm: Helm, tmp_path: Path) -> None:
+    env = "env: {PORT: 8080, MOST: 9007199254740991, LEAST: -9007199254740991, FLAG: true}"
+    engine = f"    engine: {{args: [--seed, 9007199254740991], {env}}}\n"
+    vllm = _render(helm, tmp_path, SMALL + engine).container("vllm")
+    assert flag(vllm["args"], "--seed") == "9007199254740991"
+    told = environment(vllm)
+    assert told["PORT"] == "8080"
+    assert told["MOST"] == "9007199254740991"
+    assert told["LEAST"] == "-9007199254740991"
+    assert told["FLAG"] == "true"
+    # Given on the command line, numbers are of another type.
+    plain = helm.template(extra=("--set", "models.tiny.engine.env.PORT=8080"))
+    assert environment(plain.container("vllm"))["PORT"] == "8080"
+
+
+@pytest.mark.parametrize("written", ["12345678901234567890", "9007199254740993", "-9007199254740993", "1e20"])
+def test_arguments_that_lose_digits(helm: Helm, tmp_path: Path, written: str) -> None:
+    args = "    engine: {args: [--seed, VALUE]}\n"
+    message = _refusal(helm, tmp_path, SMALL + args.replace("VALUE", written))
+    assert "models.tiny.engine.args: " in message
+    assert "fix: quote it" in message
+    quoted = _render(helm, tmp_path, SMALL + args.replace("VALUE", f'"{written}"'))
+    assert flag(quoted.container("vllm")["args"], "--seed") == written
+
+
+@pytest.mark.parametrize("name", ["NO", "on", "y", "true"])
+def test_a_name_that_yaml_reads_as_a_boolean(helm: Helm, tmp_path: Path, name: str) -> None:
+    message = _refusal(helm, tmp_path, SMALL + f"    engine: {{env: {{{name}: x}}}}\n")
+    assert "models.tiny.engine.env: {" in message
+    assert "quote the name" in message

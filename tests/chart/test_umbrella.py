@@ -146,3 +146,49 @@ def test_a_plain_release_and_a_single_dependency_keep_names_and_labels(helm: Hel
     assert sorted(map(_identity, single.objects)) == sorted(map(_identity, alone.objects))
     for found in (*single.objects, *helm.template(MANY, {"nameOverride": "kv"}).objects):
         assert found["metadata"]["labels"][INSTANCE] == "demo"
+
+
+# What umbrella charts hold beside the keys of this one
+
+
+@pytest.mark.parametrize("binary", ["helm", "helm_other"])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_condition_of_a_dependency(
+    request: pytest.FixtureRequest, tmp_path: Path, binary: str, enabled: bool
+) -> None:
+    helm: Helm = request.getfixturevalue(binary)
+    dependency = {"alias": "kva", "condition": "kva.enabled"}
+    values = {
+        "kva": {**MANY, "enabled": enabled, "x-sizes": {"small": 1}},
+        "global": {"imageRegistry": "r.io", "imagePullSecrets": ["a"], "storage": {"class": "fast"}},
+    }
+    manifests = render(helm, umbrella(tmp_path, helm, [dependency], values))
+    assert len(manifests.of("Deployment")) == (4 if enabled else 0)
+    assert bool(manifests.objects) is enabled
+
+
+@pytest.mark.parametrize("more", [{}, {"lineOfBusiness": "", "l2": None, "networkPolicy": None, "hooks": None}])
+def test_a_plain_release_that_is_not_enabled_is_empty(helm: Helm, more: Json) -> None:
+    assert helm.template(MANY, more, {"enabled": False}).objects == []
+    assert helm.template(MANY, {"enabled": None}).objects == helm.template(MANY).objects
+
+
+def test_anchors(helm: Helm, helm_other: Helm, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        "x-engine: &engine {maxNumSeqs: 8}\nx-list: [1, null]\nx-text: a\nx-number: 1.5\nx-no: false\nx-null: null\n"
+        "lineOfBusiness: retail\nl2: {volume: {claimName: kv}}\n"
+        "models: {tiny: {source: {claim: {name: m}}, engine: {<<: *engine}}}\n"
+    )
+    for each in (helm, helm_other):
+        args = each.template(files=(file,)).container("vllm")["args"]
+        assert args[args.index("--max-num-seqs") + 1] == "8"
+
+
+@pytest.mark.parametrize("typo", ["enable", "Enabled", "globals", "x_engine", "model", "lineofbusiness", "X-engine"])
+def test_typos_beside_them_are_refused(helm: Helm, typo: str) -> None:
+    assert typo in helm.refusal({typo: {}})
+
+
+def test_enabled_is_a_boolean(helm: Helm) -> None:
+    assert "enabled" in helm.refusal({"enabled": "no"})

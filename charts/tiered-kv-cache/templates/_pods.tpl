@@ -31,6 +31,17 @@ tolerations:
 {{- end -}}
 {{- end -}}
 
+{{- /* On different nodes, if there are any, so that the loss of one does not take all. Context: as of tkc.labels.selector. */ -}}
+{{- define "tkc.pod.spread" -}}
+topologySpreadConstraints:
+  - maxSkew: 1
+    topologyKey: kubernetes.io/hostname
+    whenUnsatisfiable: ScheduleAnyway
+    labelSelector:
+      matchLabels:
+        {{- include "tkc.labels.selector" . | nindent 8 }}
+{{- end -}}
+
 {{- /* An httpGet probe. Every field is written out: the API's default time-out of 1 s makes a busy engine unready.
        Context: dict path, port, period, timeout, failures. */ -}}
 {{- define "tkc.probe" -}}

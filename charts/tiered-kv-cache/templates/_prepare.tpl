@@ -17,12 +17,18 @@
 {{-   $_ := set . "tkc" (dict "values" $values "models" list "undecided" list) -}}
 {{-   $_ := set .tkc "prefix" (include "tkc.prefix.find" .) -}}
 {{-   $_ := set .tkc "instance" (include "tkc.instance.find" .) -}}
+{{-   $given := index .Values "models" | default dict -}}
+{{-   if eq (toString (index $values "enabled")) "false" -}}
+{{- /* As if the parent chart's condition had left it out, whatever else is given. */ -}}
+{{-     $given = dict -}}
+{{-     $_ := set .tkc "values" (dict "enabled" false "l2" (dict "enabled" false) "networkPolicy" (dict "enabled" false)) -}}
+{{-   end -}}
 {{-   $models := list -}}
 {{-   $empty := include "tkc.model.optional" . | fromJson -}}
 {{- /* The defaults hold no null any more, and a copy takes a fifth of the time of merging them for each model. */ -}}
 {{-   $defaults := deepCopy ((index $values "defaults") | default dict) -}}
 {{-   include "tkc.optional" (dict "into" $defaults "empty" $empty) -}}
-{{-   range $name, $own := (index .Values "models") | default dict -}}
+{{-   range $name, $own := $given -}}
 {{-     if kindIs "invalid" $own -}}{{- continue -}}{{- end -}}
 {{-     $spec := deepCopy $defaults -}}
 {{-     include "tkc.merge" (dict "into" $spec "from" $own) -}}
@@ -32,13 +38,17 @@
 {{-       $nulls := contains "null" (toJson $own) -}}
 {{-       if $nulls -}}{{- $given = dict -}}{{- include "tkc.merge" (dict "into" $given "from" $own) -}}{{- end -}}
 {{-       if $nulls -}}{{- include "tkc.optional" (dict "into" $spec "empty" $empty) -}}{{- end -}}
+{{- /* A number that was deleted for an autoscaler's sake. */ -}}
+{{-       if and (not (hasKey $spec "replicas")) (dig "autoscaling" "enabled" false $spec) -}}
+{{-         $_ := set $spec "replicas" (index $spec.autoscaling "minReplicas" | default 1) -}}
+{{-       end -}}
 {{-       $model := dict "root" $ "name" $name "spec" $spec "given" $given "nulls" $nulls -}}
 {{-       include "model-endpoint.engine.resolve" $model -}}
 {{-       $models = append $models $model -}}
 {{-     end -}}
 {{-   end -}}
 {{-   $_ := set .tkc "models" $models -}}
-{{-   include "tkc.validate" . -}}
+{{-   if ne (toString (index $values "enabled")) "false" -}}{{- include "tkc.validate" . -}}{{- end -}}
 {{-   range $models -}}{{- include "tkc.model.derive" . -}}{{- end -}}
 {{- end -}}
 {{- end -}}

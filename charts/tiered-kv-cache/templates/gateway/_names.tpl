@@ -32,3 +32,40 @@
 {{- range .tkc.models -}}{{- $seconds = max $seconds (int64 .spec.terminationGracePeriodSeconds) -}}{{- end -}}
 {{- $seconds -}}
 {{- end -}}
+
+{{- /* Where its Pods run: as its own values say, key by key, else as the defaults of the models do. Of their affinity only what
+       is about nodes: engines that shun each other need not shun it. JSON object. */ -}}
+{{- define "tkc.gateway.placement" -}}
+{{- $gateway := .tkc.values.gateway -}}
+{{- $defaults := index .tkc.values "defaults" | default dict -}}
+{{- $placement := dict -}}
+{{- range list "nodeSelector" "tolerations" "priorityClassName" -}}
+{{-   $_ := set $placement . (index (ternary $gateway $defaults (hasKey $gateway .)) .) -}}
+{{- end -}}
+{{- if hasKey $gateway "affinity" -}}
+{{-   $_ := set $placement "affinity" $gateway.affinity -}}
+{{- else -}}
+{{-   with index (index $defaults "affinity" | default dict) "nodeAffinity" -}}{{- $_ := set $placement "affinity" (dict "nodeAffinity" .) -}}{{- end -}}
+{{- end -}}
+{{- toJson $placement -}}
+{{- end -}}
+
+{{- /* Fields of its Pods' spec, or nothing. */ -}}
+{{- define "tkc.gateway.scheduling" -}}
+{{- $placement := include "tkc.gateway.placement" . | fromJson -}}
+{{- with $placement.priorityClassName }}
+priorityClassName: {{ . | quote }}
+{{- end }}
+{{- with $placement.nodeSelector }}
+nodeSelector:
+{{- range $key, $value := . }}
+  {{ $key | quote }}: {{ $value | quote }}
+{{- end }}
+{{- end }}
+{{- with include "tkc.tolerations" $placement.tolerations }}
+{{ . }}
+{{- end }}
+{{- with $placement.affinity }}
+affinity: {{ toJson . }}
+{{- end }}
+{{- end -}}

@@ -23,7 +23,7 @@
 {{- end -}}
 {{- if and $spec.autoscaling.enabled (hasKey .model.given "replicas") -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "replicas" "why" "autoscaling decides how many Pods there are; a number here would be fought over at each upgrade"
-          "fix" "take it out and set autoscaling.minReplicas and maxReplicas, or switch autoscaling.enabled off") .) -}}
+          "fix" "take it out (an overlay deletes an inherited one with null) and set autoscaling.minReplicas and maxReplicas, or switch autoscaling.enabled off") .) -}}
 {{- end -}}
 {{- $least := add (include "model-endpoint.engine.preStopSeconds" . | int64) 10 -}}
 {{- if lt (int64 $spec.terminationGracePeriodSeconds) $least -}}

@@ -4,7 +4,7 @@
 {{- $complete := include "tkc.validate.modelRequired" (merge (dict "paths" (list
       "replicas" "engine.image.pullPolicy" "engine.lmcacheMode" "engine.device"
       "engine.kvCacheDtype" "engine.tensorParallelSize" "engine.pipelineParallelSize" "engine.gpuMemoryUtilization" "engine.kvLoadFailurePolicy"
-      "engine.maxModelLen" "engine.maxNumSeqs" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
+      "engine.maxModelLen" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
       "cache.hashSeed" "cache.chunkSize" "cache.l0.enabled" "cache.l1.enabled" "cache.l1.memory" "cache.l2.enabled"
       "cache.l2.adapter" "cache.l2.settings.recomputeMsPerChunk" "cache.l2.settings.loadBaseMs" "cache.l2.settings.loadMsPerMiB"
       "cache.l2.settings.loadThreads" "cache.l2.settings.storeThreads" "cache.l2.settings.storeQueueMiB" "cache.l2.settings.fsync"
@@ -16,6 +16,7 @@
       "probes.liveness.periodSeconds" "probes.liveness.timeoutSeconds" "probes.liveness.failureThreshold"
       "rollout.maxSurge" "rollout.maxUnavailable" "terminationGracePeriodSeconds")) .) -}}
 {{- include "tkc.validate.source" . -}}
+{{- include "tkc.validate.texts" . -}}
 {{- if $complete -}}
 {{-   include "tkc.validate.engine" . -}}
 {{-   include "tkc.validate.lifecycle" . -}}
@@ -27,13 +28,14 @@
 {{- end -}}
 
 {{- /* Adds a fault of a leaf of the model, named where it was set: in the model's own values or in the defaults.
-       Context: dict root, faults, model, path, why, fix, value (optional; else the merged value). */ -}}
+       Context: dict root, faults, model, path, why, fix, value (optional; else the merged value), scope (optional: what stands
+       there for the model). */ -}}
 {{- define "tkc.modelFault" -}}
 {{- $own := dict -}}
 {{- include "tkc.at" (dict "from" .model.given "path" .path "result" $own) -}}
 {{- $merged := dict -}}
 {{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $merged) -}}
-{{- $scope := ternary (printf "models.%s" .model.name) "defaults" (hasKey $own "value") -}}
+{{- $scope := ternary (.scope | default (printf "models.%s" .model.name)) "defaults" (hasKey $own "value") -}}
 {{- $fault := dict "faults" .faults "key" (printf "%s.%s" $scope .path) "why" .why "fix" .fix -}}
 {{- if hasKey . "value" -}}{{- $_ := set $fault "value" .value -}}
 {{- else if hasKey $merged "value" -}}{{- $_ := set $fault "value" $merged.value -}}{{- end -}}

@@ -37,6 +37,12 @@
 {{-   $cidr := index . "cidr" | default "" -}}
 {{-   if not (include "tkc.validate.cidr" $cidr) -}}
 {{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.ipBlock.cidr" $.key) "value" $cidr "why" "not a range of addresses whose bits behind the prefix are zero" "fix" "write it like 10.0.0.0/8 or fd00::/8") -}}
+{{-   else -}}
+{{-     range $index, $part := index . "except" -}}
+{{-       if not (include "tkc.validate.cidrWithin" (dict "cidr" $cidr "part" ($part | default ""))) -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.ipBlock.except[%d]" $.key $index) "value" $part "why" (printf "not a smaller range inside ipBlock.cidr: %s" $cidr) "fix" "write a range of which all addresses lie in it, with zeros behind the prefix") -}}
+{{-       end -}}
+{{-     end -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
@@ -54,6 +60,42 @@
 {{-   $groups := regexFindAll "[0-9a-f]+" (splitList "/" . | first) -1 | len -}}
 {{-   $gaps := regexFindAll "::" . -1 | len -}}
 {{-   if or (and (eq $gaps 1) (lt $groups 8)) (and (eq $gaps 0) (eq $groups 8)) }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* "true" for a range that is a real part of another: compared is the beginning of its address, bit by bit.
+       Context: dict cidr (a legal one), part. */ -}}
+{{- define "tkc.validate.cidrWithin" -}}
+{{- if include "tkc.validate.cidr" .part -}}
+{{-   $prefix := splitList "/" .cidr | last | int -}}
+{{-   if and (gt (splitList "/" .part | last | int) $prefix) (eq (contains ":" .cidr) (contains ":" .part)) -}}
+{{-     if eq (include "tkc.validate.bits" .cidr | trunc $prefix) (include "tkc.validate.bits" .part | trunc $prefix) }}true{{ end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The address of a legal range as text of zeros and ones: 32 or 128. */ -}}
+{{- define "tkc.validate.bits" -}}
+{{- $address := splitList "/" . | first -}}
+{{- $words := list -}}
+{{- $width := 8 -}}
+{{- if contains ":" $address -}}
+{{-   $width = 16 -}}
+{{-   $sides := splitList "::" $address -}}
+{{-   $left := regexFindAll "[0-9a-f]+" (first $sides) -1 -}}
+{{-   $right := list -}}
+{{-   if gt (len $sides) 1 -}}{{- $right = regexFindAll "[0-9a-f]+" (last $sides) -1 -}}{{- end -}}
+{{-   range $left -}}{{- $words = append $words . -}}{{- end -}}
+{{-   range until (sub 8 (add (len $left) (len $right)) | int) -}}{{- $words = append $words "0" -}}{{- end -}}
+{{-   range $right -}}{{- $words = append $words . -}}{{- end -}}
+{{- else -}}
+{{-   range splitList "." $address -}}{{- $words = append $words (printf "%x" (int .)) -}}{{- end -}}
+{{- end -}}
+{{- $nibbles := dict "0" "0000" "1" "0001" "2" "0010" "3" "0011" "4" "0100" "5" "0101" "6" "0110" "7" "0111"
+      "8" "1000" "9" "1001" "a" "1010" "b" "1011" "c" "1100" "d" "1101" "e" "1110" "f" "1111" -}}
+{{- range $words -}}
+{{-   $hex := printf "%s%s" (repeat (sub (div $width 4) (len .) | int) "0") . -}}
+{{-   range splitList "" $hex -}}{{- get $nibbles . -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 

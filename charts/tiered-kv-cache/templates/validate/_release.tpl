@@ -26,6 +26,7 @@
 {{- end -}}
 {{- include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "networkPolicy.enabled")) | replace "complete" "" -}}
 {{- include "tkc.validate.apiKey" . -}}
+{{- include "tkc.validate.releaseTexts" . -}}
 {{- if .root.tkc.models -}}
 {{-   include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "router.image.repository" "router.image.pullPolicy")) | replace "complete" "" -}}
 {{-   with (index $values "router") -}}{{- with (index . "image") -}}

@@ -97,6 +97,10 @@
 {{-   end -}}{{- end -}}
 {{- end -}}
 {{- include "tkc.validate.resources" (dict "faults" .faults "key" "gateway.resources" "resources" (index $gateway "resources" | default dict)) -}}
+{{- $placement := include "tkc.gateway.placement" .root | fromJson -}}
+{{- $spec := dict -}}
+{{- range $key, $value := $placement -}}{{- if not (kindIs "invalid" $value) -}}{{- $_ := set $spec $key $value -}}{{- end -}}{{- end -}}
+{{- include "tkc.validate.placement" (dict "root" .root "faults" .faults "scope" "gateway" "model" (dict "name" "gateway" "given" $gateway "spec" $spec)) -}}
 {{- if and $gateway.exclusive (not .root.tkc.values.networkPolicy.enabled) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "gateway.exclusive" "value" true "why" "it is a rule of the NetworkPolicies, and networkPolicy.enabled is false" "fix" "set networkPolicy.enabled: true, or gateway.exclusive: false") -}}
 {{- end -}}

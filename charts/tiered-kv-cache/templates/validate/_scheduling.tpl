@@ -2,9 +2,8 @@
 
 {{- define "tkc.validate.scheduling" -}}
 {{- $spec := .model.spec -}}
-{{- range $path, $kind := dict "priorityClassName" "PriorityClass" "runtimeClassName" "RuntimeClass" -}}
-{{-   with index $spec $path -}}{{- include "tkc.validate.objectName" (merge (dict "path" $path "name" . "kind" $kind) $) -}}{{- end -}}
-{{- end -}}
+{{- include "tkc.validate.placement" . -}}
+{{- with $spec.runtimeClassName -}}{{- include "tkc.validate.objectName" (merge (dict "path" "runtimeClassName" "name" . "kind" "RuntimeClass") $) -}}{{- end -}}
 {{- with $spec.spread -}}
 {{-   include "tkc.validate.modelRequired" (merge (dict "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) $) | replace "complete" "" -}}
 {{-   $topology := index . "topologyKey" | default "" -}}
@@ -13,25 +12,37 @@
 {{-   end -}}
 {{- end -}}
 {{- include "tkc.validate.podLabels" . -}}
-{{- range $path := list "podLabels" "podAnnotations" "nodeSelector" -}}
-{{-   range $name, $_ := index $spec $path -}}
-{{-     if or (gt (len (regexReplaceAll "^.*/" $name "")) 63) (gt (len $name) 317) (not (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[^/]+$" $name)) -}}
-{{-       include "tkc.modelFault" (merge (dict "path" $path "value" $name "why" "no legal key: a name of at most 63 characters, and before it, if at all, a DNS name and a slash" "fix" "write it like example.com/team") $) -}}
-{{-     end -}}
-{{-   end -}}
-{{- end -}}
-{{- range $name, $value := $spec.nodeSelector -}}
-{{-   include "tkc.validate.labelValue" (merge (dict "path" "nodeSelector" "name" $name "text" (include "tkc.scalar" $value)) $) -}}
+{{- range $path := list "podLabels" "podAnnotations" -}}
+{{-   include "tkc.validate.keys" (merge (dict "path" $path) $) -}}
 {{- end -}}
 {{- range $spec.instanceTypes -}}
-{{-   include "tkc.validate.labelValue" (merge (dict "path" "instanceTypes" "name" "node.kubernetes.io/instance-type" "text" .) $) -}}
+{{-   include "tkc.validate.labelValue" (merge (dict "path" "instanceTypes" "name" "node.kubernetes.io/instance-type" "value" .) $) -}}
 {{- end -}}
 {{- $type := index $spec.nodeSelector "node.kubernetes.io/instance-type" -}}
 {{- if and $spec.instanceTypes $type (not (has (toString $type) $spec.instanceTypes)) -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "instanceTypes" "why" (printf "nodeSelector asks for node.kubernetes.io/instance-type %v, so that no node would do" $type) "fix" "keep one of the two") .) -}}
 {{- end -}}
-{{- range $spec.tolerations -}}
+{{- end -}}
+
+{{- /* On which nodes Pods run, and before whom. Also of other Pods than a model's, with scope. */ -}}
+{{- define "tkc.validate.placement" -}}
+{{- $spec := .model.spec -}}
+{{- with index $spec "priorityClassName" -}}{{- include "tkc.validate.objectName" (merge (dict "path" "priorityClassName" "name" . "kind" "PriorityClass") $) -}}{{- end -}}
+{{- include "tkc.validate.keys" (merge (dict "path" "nodeSelector") .) -}}
+{{- range $name, $value := index $spec "nodeSelector" -}}
+{{-   include "tkc.validate.labelValue" (merge (dict "path" "nodeSelector" "name" $name "value" $value) $) -}}
+{{- end -}}
+{{- range index $spec "tolerations" -}}
 {{-   include "tkc.validate.toleration" (merge (dict "toleration" .) $) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The keys of labels or annotations. Context: as above and path. */ -}}
+{{- define "tkc.validate.keys" -}}
+{{- range $name, $_ := index .model.spec .path -}}
+{{-   if or (gt (len (regexReplaceAll "^.*/" $name "")) 63) (gt (len $name) 317) (not (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[^/]+$" $name)) -}}
+{{-     include "tkc.modelFault" (merge (dict "value" $name "why" "no legal key: a name of at most 63 characters, and before it, if at all, a DNS name and a slash" "fix" "write it like example.com/team") $) -}}
+{{-   end -}}
 {{- end -}}
 {{- end -}}
 
@@ -42,20 +53,24 @@
 {{-   if or (hasPrefix $domain $name) (hasPrefix "app.kubernetes.io/" $name) (eq $name "pod-template-hash") -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "podLabels" "value" $name "why" "this label is the chart's or the cluster's own; Services and budgets find the Pods by it" "fix" "use another name") $) -}}
 {{-   else -}}
-{{-     include "tkc.validate.labelValue" (merge (dict "path" "podLabels" "name" $name "text" (include "tkc.scalar" $value)) $) -}}
+{{-     include "tkc.validate.labelValue" (merge (dict "path" "podLabels" "name" $name "value" $value) $) -}}
 {{-   end -}}
 {{- end -}}
 {{- range $name, $value := .model.spec.podAnnotations -}}
 {{-   if hasPrefix $domain $name -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "podAnnotations" "value" $name "why" (printf "annotations under %s are the chart's own" $domain) "fix" "use another prefix") $) -}}
+{{-   else if not (kindIs "string" $value) -}}
+{{-     include "tkc.validate.quoted" (merge (dict "path" "podAnnotations" "name" $name "value" $value) $) -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* Context: as above and path, name (of the label), text. */ -}}
+{{- /* Context: as above and path, name (of the label), value. */ -}}
 {{- define "tkc.validate.labelValue" -}}
-{{- if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" .text) -}}
-{{-   include "tkc.modelFault" (merge (dict "value" (dict .name .text) "why" "the value of a label has at most 63 of A-Z, a-z, 0-9, ., _ and -, and begins and ends with a letter or digit"
+{{- if not (kindIs "string" .value) -}}
+{{-   include "tkc.validate.quoted" . -}}
+{{- else if not (regexMatch "^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$" .value) -}}
+{{-   include "tkc.modelFault" (merge (dict "value" (dict .name .value) "why" "the value of a label has at most 63 of A-Z, a-z, 0-9, ., _ and -, and begins and ends with a letter or digit"
           "fix" "shorten it, or replace what is not allowed") .) -}}
 {{- end -}}
 {{- end -}}

@@ -1,7 +1,7 @@
 {{- /* What follows from a model's values about its engine. Context everywhere: model context. */ -}}
 
 {{- /* Fills in what the values leave to the pair of versions and to the device, in place, before anything is validated:
-       spec.engine.image, .versions, .dtype and .blockSize, and "pair", the row of files/pairs.yaml (empty: none fits). */ -}}
+       spec.engine.image, .versions, .dtype, .maxNumSeqs and .blockSize, and "pair", the row of files/pairs.yaml (empty: none fits). */ -}}
 {{- define "model-endpoint.engine.resolve" -}}
 {{- include "tkc.pairs.load" .root -}}
 {{- $engine := .spec.engine -}}
@@ -30,6 +30,7 @@
 {{- end -}}
 {{- $_ := set $engine "image" $image -}}
 {{- if not (index $engine "dtype") -}}{{- $_ := set $engine "dtype" (ternary "float32" "auto" (eq $device "cpu")) -}}{{- end -}}
+{{- if not (index $engine "maxNumSeqs") -}}{{- $_ := set $engine "maxNumSeqs" (ternary 4 256 (eq $device "cpu")) -}}{{- end -}}
 {{- if and (eq $device "cpu") (not (index $engine "blockSize")) -}}{{- $_ := set $engine "blockSize" 128 -}}{{- end -}}
 {{- end -}}
 

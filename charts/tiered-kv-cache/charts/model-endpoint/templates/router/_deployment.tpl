@@ -33,6 +33,9 @@ spec:
       terminationGracePeriodSeconds: {{ int64 .spec.terminationGracePeriodSeconds }}
       {{- include "tkc.pod.common" .root | nindent 6 }}
       {{- with include "tkc.tolerations" .spec.tolerations }}{{ . | nindent 6 }}{{ end }}
+      {{- if gt (int64 .spec.routing.replicas) 1 }}
+      {{- include "tkc.pod.spread" $labels | nindent 6 }}
+      {{- end }}
       containers:
         - name: router
           image: {{ include "tkc.image" $image | quote }}
