@@ -215,6 +215,11 @@ class Fingerprint:
 
     def _carry_over(self, old: Shard, new: Shard, rows: list[Row], now: int) -> list[tuple[int, int]]:
         """Fill uses and predecessors of ``new``; returns (predecessor, use) of all rows that have one."""
+        if rows and not old.ids and min(new.mtime) >= EARLIEST and max(new.mtime) <= now + AHEAD_SECONDS:
+            # The first sweep after a start without a record: nothing to carry, nothing to doubt.
+            new.use = array("I", [max(min(mtime, now), old.swept) for mtime in new.mtime])
+            new.pred = array("Q", bytes(8 * len(rows)))
+            return []
         raised = []
         at, end = 0, len(old.ids)
         for ident, _, _, mtime in rows:
