@@ -383,10 +383,10 @@ for resource in ON_CPU:
             "write nvidia.com/gpu",
         ],
     )
-for device, layer in {"cpu": {}, "cuda": GPU}.items():
+for device_name, device_layer in {"cpu": {}, "cuda": GPU}.items():
     for holder, resource in {"lmcache": "nvidia.com/gpu", "router": "amd.com/gpu"}.items():
-        REFUSED[f"a GPU for {holder} on {device}"] = (
-            overlay(layer, model(resources={holder: {"limits": {resource: 1}}})),
+        REFUSED[f"a GPU for {holder} on {device_name}"] = (
+            overlay(device_layer, model(resources={holder: {"limits": {resource: 1}}})),
             [
                 f"models.tiny.resources.{holder}.limits.{resource}: 1",
                 "only the engine computes on a GPU",
@@ -436,9 +436,9 @@ for words, wrong, says in [
         [f'models.tiny.engine.args: "{wrong}"', says],
     )
 for dtype in ("banana", "fp16"):
-    for device in ({}, GPU):
-        REFUSED[f"type of KV blocks {dtype} {'cuda' if device else 'cpu'}"] = (
-            overlay(device, _engine(kvCacheDtype=dtype)),
+    for kv_layer in ({}, GPU):
+        REFUSED[f"type of KV blocks {dtype} {'cuda' if kv_layer else 'cpu'}"] = (
+            overlay(kv_layer, _engine(kvCacheDtype=dtype)),
             [
                 f'models.tiny.engine.kvCacheDtype: "{dtype}"',
                 "does not know it",

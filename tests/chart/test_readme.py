@@ -10,13 +10,13 @@ import yaml
 
 from chart.helm import CHART, REPO, Helm, Json
 
-KEYS = yaml.safe_load((CHART / "values.yaml").read_text()).keys()
+KEYS: set[str] = set(yaml.safe_load((CHART / "values.yaml").read_text()))
 BLOCKS: list[str] = re.findall(r"^```ya?ml\n(.*?)^```", (REPO / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 def _values(block: str) -> bool:
     tree: Json = yaml.safe_load(block)
-    return isinstance(tree, dict) and tree.keys() <= KEYS
+    return isinstance(tree, dict) and set(tree) <= KEYS
 
 
 FILES = [block for block in BLOCKS if _values(block)]
