@@ -397,8 +397,8 @@ def test_where_pods_run(helm: Helm) -> None:
         model(
             priorityClassName="high",
             runtimeClassName="nvidia",
-            nodeSelector={"pool": 7},
-            podLabels={"team": "a", "cost-centre": 4711},
+            nodeSelector={"pool": "7"},
+            podLabels={"team": "a", "cost-centre": "4711"},
             spread={"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 2, "whenUnsatisfiable": "DoNotSchedule"},
         )
     ).pod()

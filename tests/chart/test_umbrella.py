@@ -26,7 +26,7 @@ def umbrella(folder: Path, helm: Helm, dependencies: list[Json], values: Json) -
     chart = folder / "umbrella"
     chart.mkdir()
     found = [
-        {"name": "tiered-kv-cache", "version": "0.1.0", "repository": f"file://{CHART}", **d} for d in dependencies
+        {"name": "tiered-kv-cache", "version": ">=0-0", "repository": f"file://{CHART}", **d} for d in dependencies
     ]
     (chart / "Chart.yaml").write_text(
         yaml.safe_dump({"apiVersion": "v2", "name": "umbrella", "version": "1.0.0", "dependencies": found})

@@ -26,7 +26,11 @@ between keys are checked before anything is created, and all faults of a file ar
   `null` is refused by its name.
 - **Models.** `models.<name>` takes every key of [`defaults`](#defaults); what it leaves out it inherits from there.
 - **Quantities** are written as in Kubernetes: `512Mi`, `40Gi` (bytes), `500m`, `2` (cores). A whole number is a quantity, too.
+- **Text stays text.** Values of labels and annotations are quoted; numbers that YAML would change are refused.
 - **Secrets** are named, never written into values.
+- **As a dependency.** `enabled` is for the parent's `condition`; `global` and keys that begin with `x-` are not read. Under an
+  alias names begin with release and alias, or with `nameOverride`, and `app.kubernetes.io/instance` is
+  `<release>_<first part of the names>`, so that two of one release never find each other's Pods.
 
 The fewest values with which a model runs:
 
