@@ -16,8 +16,8 @@
 {{- printf "%s-%s" (include "tkc.keeper.name" .) (include "tkc.keeper.config" . | sha256sum | trunc 8) -}}
 {{- end -}}
 
-{{- /* Settings as the keeper reads them. Only this line of business has a limit here: what other releases keep on the same
-       volume is counted, not evicted. JSON. */ -}}
+{{- /* Settings as the keeper reads them. Only this line of business has a quota here: what other releases keep on the same
+       volume goes by age alone. JSON. */ -}}
 {{- define "tkc.keeper.config" -}}
 {{- $l2 := .tkc.values.l2 -}}
 {{- $keeper := $l2.keeper -}}
