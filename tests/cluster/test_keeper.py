@@ -11,14 +11,15 @@ from typing import Any
 import pytest
 
 from local_cluster.helm import Helm
-from local_cluster.settings import PLACES
+from local_cluster.settings import NODE_SHARED, PLACES
 
 from .api import Api, wait_for
 from .conftest import MODEL, VALUES
 from .engines import Engines, prompt_of
 
 LINE_OF_BUSINESS = "kept"
-FOLDER = PLACES.state / "shared" / "l2" / "v1" / LINE_OF_BUSINESS
+VOLUME = PLACES.state / "shared" / "l2-kept"
+"""Its own: on a volume where another release's keeper works, this one would wait."""
 QUOTA = 16 * 2**20
 """Ten chunks of this model."""
 
@@ -26,14 +27,21 @@ QUOTA = 16 * 2**20
 @pytest.fixture
 def kept(helm: Helm, image_values: list[Path]) -> Iterator[Helm]:
     """A release of its own, with a small quota and nothing on the volume yet."""
-    shutil.rmtree(FOLDER, ignore_errors=True)
+    shutil.rmtree(VOLUME, ignore_errors=True)
+    VOLUME.mkdir()
+    VOLUME.chmod(0o1777)
     one = Helm(helm.kubeconfig, helm.namespace, "kept", [VALUES, *image_values])
-    done = one.upgrade(
-        "--set", f"lineOfBusiness={LINE_OF_BUSINESS},models.{MODEL}.replicas=1,l2.keeper.quota={QUOTA}", wait_s=600
-    )
+    values = {
+        "lineOfBusiness": LINE_OF_BUSINESS,
+        f"models.{MODEL}.replicas": 1,
+        "l2.keeper.quota": QUOTA,
+        "l2.volume.hostPath.path": f"{NODE_SHARED}/{VOLUME.name}",
+    }
+    done = one.upgrade("--set", ",".join(f"{key}={value}" for key, value in values.items()), wait_s=600)
     assert done.ok, done.text
     yield one
     one.uninstall()
+    shutil.rmtree(VOLUME, ignore_errors=True)
 
 
 def status(api: Api, release: Helm) -> dict[str, Any]:
@@ -47,7 +55,7 @@ def status(api: Api, release: Helm) -> dict[str, Any]:
 
 def stored() -> int:
     """Bytes of objects that the line of business has on the volume."""
-    return sum(path.stat().st_size for path in FOLDER.glob("*/*/objects/*/*/*.kv"))
+    return sum(path.stat().st_size for path in VOLUME.glob("v1/*/*/*/objects/*/*/*.kv"))
 
 
 def test_quota_is_held_by_evicting_what_was_used_least(kept: Helm, api: Api) -> None:
