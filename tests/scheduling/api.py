@@ -14,6 +14,7 @@ import httpx
 Json = dict[str, Any]
 
 PLURALS = {
+    "ConfigMap": "configmaps",
     "Deployment": "deployments",
     "HorizontalPodAutoscaler": "horizontalpodautoscalers",
     "NetworkPolicy": "networkpolicies",
