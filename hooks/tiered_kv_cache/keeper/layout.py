@@ -49,11 +49,6 @@ def object_id(key: str) -> int:
     return (int(key[:4], 16) << 48) | (xxhash.xxh3_64_intdigest(key.encode()) & ID_MASK)
 
 
-def shard_of(ident: int) -> int:
-    """Number of the first-level directory, 0 to 255."""
-    return ident >> 56
-
-
 def directories(ident: int) -> tuple[str, str]:
     """Names of the two directories that hold the object."""
     return f"{ident >> 56:02x}", f"{ident >> 48 & 0xFF:02x}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from kubernetes import client
@@ -20,7 +20,7 @@ from tiered_kv_cache.keeper.tree import Tree
 from tiered_kv_cache.keeper.watch import Watch
 
 from .leases import LeaseServer
-from .volume import Volume
+from .volume import Root, Volume
 
 
 @pytest.fixture
@@ -163,21 +163,11 @@ def test_a_keeper_that_lost_the_mark_stops_before_its_next_delete(
     assert mine.take()
     keeper = volume.keeper(quota=1, allowed=mine.check)
     keeper.x.tree.pace = Pace(0)
-    deleted = 0
-    unlink = keeper.x.tree.unlink
 
-    def counted(parent: int, file: str) -> bool:
-        nonlocal deleted
-        gone = unlink(parent, file)
-        deleted += file.endswith(".kv")
-        if deleted == 7:
-            assert other.take(chosen=True)
-        return gone
+    def taken() -> None:
+        assert other.take(chosen=True)
 
-    monkeypatch.setattr(keeper.x.tree, "unlink", counted)
-    with pytest.raises(LeaseLost):
-        keeper.round()
-    assert len(root.there(*range(50))) == 43
+    _lost_after_seven(keeper, root, taken, monkeypatch)
 
 
 def test_a_lease_lost_in_the_middle_stops_at_once(
@@ -191,6 +181,15 @@ def test_a_lease_lost_in_the_middle_stops_at_once(
     right = Right(fence(volume, "a", now), election, now)
     assert right.take()
     keeper = volume.keeper(quota=1, allowed=right.check)
+
+    def late() -> None:
+        now.now += 21
+
+    _lost_after_seven(keeper, root, late, monkeypatch)
+
+
+def _lost_after_seven(keeper: Keeper, root: Root, lose: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the keeper lose its right when seven of 50 objects are gone; not one more may go."""
     deleted = 0
     unlink = keeper.x.tree.unlink
 
@@ -199,7 +198,7 @@ def test_a_lease_lost_in_the_middle_stops_at_once(
         gone = unlink(parent, file)
         deleted += file.endswith(".kv")
         if deleted == 7:
-            now.now += 21
+            lose()
         return gone
 
     monkeypatch.setattr(keeper.x.tree, "unlink", counted)

@@ -58,3 +58,22 @@
       optional: true
 {{- end -}}
 {{- end -}}
+
+{{- /* What verify may do. Context: its name. */ -}}
+{{- define "tkc.verify.rules" -}}
+- apiGroups: [""]
+  resources: [pods, persistentvolumeclaims, events]
+  verbs: [get, list]
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
+# Its own Pod gets this ServiceAccount as owner: Helm leaves test Pods behind, and a finished one still holds the claim.
+- apiGroups: [""]
+  resources: [pods]
+  resourceNames: [{{ . }}]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [serviceaccounts]
+  resourceNames: [{{ . }}]
+  verbs: [get]
+{{- end -}}

@@ -36,3 +36,18 @@
       "port" 9400
       "lease" (dict "name" (include "tkc.keeper.name" .) "namespace" .Release.Namespace)) -}}
 {{- end -}}
+
+{{- /* What it may do. Context: its name. */ -}}
+{{- define "tkc.keeper.rules" -}}
+# Its lease. A name cannot be asked for when something is created.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  verbs: [create]
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [{{ . }}]
+  verbs: [get, update]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create]
+{{- end -}}

@@ -115,15 +115,6 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* Names of all flags in the user's arguments. JSON array. Context: model context. */ -}}
-{{- define "model-endpoint.engine.userFlags" -}}
-{{- $flags := list -}}
-{{- range .spec.engine.args -}}
-{{-   with include "model-endpoint.engine.flagOf" (include "tkc.scalar" .) -}}{{- $flags = append $flags . -}}{{- end -}}
-{{- end -}}
-{{- toJson $flags -}}
-{{- end -}}
-
 {{- /* User arguments that may change cache blocks: each flag with its values as a list of their own, so that no two command
        lines look alike. Different flags stand in the order of their names, whatever the user's order; flags that may be one and
        the same to vLLM stay in the user's order, since the last one wins. JSON array of arrays. Context: model context. */ -}}

@@ -73,3 +73,10 @@ spec:
         - name: tmp
           emptyDir: {}
 {{- end -}}
+
+{{- /* What the routers' account may do. */ -}}
+{{- define "model-endpoint.router.rules" -}}
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch]
+{{- end -}}

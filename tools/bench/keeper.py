@@ -1,6 +1,6 @@
 """The keeper's sweep beside ``find -printf`` on the same tree: wall seconds, CPU seconds, memory.
 
-``python -m benchmarks.keeper DIR --files 1000000`` with PYTHONPATH=hooks:tests; DIR is made, and removed afterwards unless --keep.
+``python -m bench.keeper DIR --files 1000000`` with PYTHONPATH=hooks:tools; DIR is made, and removed afterwards unless --keep.
 Nothing here is asserted: compare the figures of one run with each other.
 """
 
