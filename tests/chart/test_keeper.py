@@ -35,10 +35,11 @@ def test_defaults_bound_the_line_of_business_by_the_volume(helm: Helm) -> None:
     assert settings.lease.name == NAME
 
 
-def test_quotas_watermarks_and_ttl(helm: Helm) -> None:
+@pytest.mark.parametrize(("quota", "of_model"), [("20Gi", "5Gi"), (20 * GIB, 5 * GIB)])
+def test_quotas_watermarks_and_ttl(helm: Helm, quota: str | int, of_model: str | int) -> None:
     layers = (
-        keeper(quota="20Gi", highWatermark=0.9, lowWatermark=0.5, ttl="90m"),
-        model(cache={"l2": {"quota": "5Gi"}}),
+        keeper(quota=quota, highWatermark=0.9, lowWatermark=0.5, ttl="90m"),
+        model(cache={"l2": {"quota": of_model}}),
     )
     settings = told(helm.template(*layers))
     assert settings.tenants["retail"] == config.Tenant(config.Limit(20 * GIB), {"tiny": config.Limit(5 * GIB)})

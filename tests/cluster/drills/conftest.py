@@ -29,16 +29,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def install(
     helm: Helm, api: Api, image_values: list[Path], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Install]:
-    """(values of the model over tiny.yaml, replicas) -> its engines, all of them ready and started anew."""
+    """(values of the model over tiny.yaml, replicas, other values) -> its engines, all of them ready and started anew."""
     release = Helm(helm.kubeconfig, helm.namespace, "drill", [VALUES, *image_values])
     override = tmp_path_factory.mktemp("drill") / "values.json"
 
-    def fresh(model: dict[str, Any] | None = None, replicas: int = 2) -> Engines:
+    def fresh(model: dict[str, Any] | None = None, replicas: int = 2, **release_values: Any) -> Engines:
         release.uninstall()
         engines = Engines(api, release.namespace, release.release, MODEL)
         engines.ready(0)
         models = {MODEL: {"replicas": replicas, **(model or {})}}
-        override.write_text(json.dumps({"lineOfBusiness": "drill", "models": models}))
+        override.write_text(json.dumps({"lineOfBusiness": "drill", "models": models, **release_values}))
         done = release.upgrade("-f", str(override))
         assert done.ok, done.text
         engines.ready(replicas)
