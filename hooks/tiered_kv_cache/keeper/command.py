@@ -48,15 +48,14 @@ def _once(args: argparse.Namespace, settings: Settings) -> bool:
 
     def work() -> None:
         try:
-            if not args.dry_run:
-                right.fence = _fence(settings, keeper)
-                while not right.take():
-                    if not _is_tree(keeper):
-                        break
-                    time.sleep(1)
-            keeper.round()
-            if right.fence is not None:
-                right.fence.release()
+            if args.dry_run:
+                keeper.round()
+            elif _taken(right, settings, keeper):
+                keeper.round()
+                if right.fence is not None:
+                    right.fence.release()
+            else:
+                keeper.publish()
             outcome.append(None)
         except BaseException as err:
             outcome.append(err)
@@ -77,6 +76,16 @@ def _once(args: argparse.Namespace, settings: Settings) -> bool:
     if outcome[0] is not None:
         raise outcome[0]
     _print(keeper.state.as_json(), args.json)
+    return True
+
+
+def _taken(right: lease.Right, settings: Settings, keeper: Keeper) -> bool:
+    """Wait until no other keeper works here; False where nobody has stored anything yet, and there is nothing to do."""
+    right.fence = _fence(settings, keeper)
+    while not right.take():
+        if not _is_tree(keeper):
+            return False
+        time.sleep(1)
     return True
 
 

@@ -22,12 +22,12 @@ from faultfs import graft
 from faultfs.client import Fault, Faults
 from faultfs.daemon import FaultFs
 from faultfs.pytest_plugin import fuse
+from l2faults.faults import MENU
 from local_cluster.providers.kind import Kind
 from local_cluster.run import output
 from tiered_kv_cache.deadline import Deadline
 from tiered_kv_cache.engine import Completion, Engine
 
-from ...l2faults.faults import MENU
 from ..api import wait_for
 from ..engines import CHUNK, Engines, prompt_of
 from .conftest import Install
@@ -139,7 +139,7 @@ class Client:
         """Seconds until all that was kept hits again; None when it takes too long."""
         begin = time.monotonic()
         while time.monotonic() - begin < BACK_S:
-            if all([self.warm(prompt, seen) for prompt in self.kept]):
+            if sum(self.warm(prompt, seen) for prompt in self.kept) == KEPT:
                 return time.monotonic() - begin
         return None
 
@@ -202,7 +202,7 @@ def test_each_fault(install: Install, faulty: FaultFs, adapter: str) -> None:
         failed = [*during.failed, *after.failed, *settled.failed]
         wrong = [*during.wrong, *after.wrong, *settled.wrong]
         colds += during.cold
-        rows.append(_row(name, before, during, settled, back, len(failed), len(wrong)))
+        rows.append(_row(name, (before, during, settled), back, len(failed), len(wrong)))
         print(rows[-1], flush=True)
         bad += [f"{name}: {text}" for text in [*failed, *wrong]]
         if back is None:
@@ -221,9 +221,9 @@ HEAD = (
 )
 
 
-def _row(
-    name: str, before: Seen, during: Seen, after: Seen, back: float | None, failed: int, wrong: int
-) -> str:
+def _row(name: str, phases: tuple[Seen, Seen, Seen], back: float | None, failed: int, wrong: int) -> str:
+    before, during, after = phases
+
     def middle(times: list[float]) -> str:
         return f"{statistics.median(times):.0f}" if times else "-"
 

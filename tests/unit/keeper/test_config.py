@@ -114,6 +114,17 @@ def test_once_dry_prints_what_would_go_and_changes_nothing(
     assert len(root.there(*range(10))) == 7
 
 
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_once_where_nobody_has_stored_anything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    file = tmp_path / "keeper.json"
+    file.write_text(json.dumps({"mount": str(tmp_path)}))
+    assert main(["keeper", "--config", str(file), "--once", *more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["fingerprints"] == []
+    assert list(tmp_path.iterdir()) == [file]
+
+
 def test_once_on_no_volume_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["keeper"]) == 2
     assert "Fix: " in capsys.readouterr().err

@@ -1,0 +1,92 @@
+"""SIGKILL to vLLM, LMCache's server and the keeper at random moments, 200 times: no wrong block afterwards, no litter."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from local_cluster.settings import PLACES
+from tiered_kv_cache.l2 import format as l2_format
+
+from ..api import PodTemplate, wait_for
+from ..conftest import MODEL
+from ..driver import Script
+from ..engines import RUN
+from .conftest import HERE, Install
+
+RUNS = 200
+NAME = "kills"
+ROOT = PLACES.state / "shared" / "l2" / "v1" / "drill"
+
+
+def _pod(template: PodTemplate) -> dict[str, Any]:
+    """The engine's Pod with its two containers' programs, and the keeper, in one container."""
+    spec = template["spec"]
+    vllm, lmcache = (next(c for c in spec["containers"] if c["name"] == name) for name in ("vllm", "lmcache"))
+    plan = {
+        "runs": RUNS,
+        "seed": RUN,
+        "model": MODEL,
+        "keeper": {"mount": "/mnt/kv-l2", "port": 9400, "linesOfBusiness": {"drill": {"quota": "4Gi"}}},
+        **{name: {"command": c["command"] + c["args"], "env": _env(c)} for name, c in (("vllm", vllm), ("lmcache", lmcache))},
+    }  # fmt: skip
+    mounts = {mount["mountPath"]: mount for container in (lmcache, vllm) for mount in container["volumeMounts"]}
+    container = {
+        "name": "script", "image": vllm["image"], "command": ["python3", "/script/kills.py"], "args": [json.dumps(plan)],
+        "env": [one for one in vllm["env"] if one["name"] in ("POD_NAME", "HOME")],
+        "securityContext": vllm["securityContext"],
+        "volumeMounts": [*mounts.values(), {"name": "script", "mountPath": "/script"}],
+        "resources": {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "6Gi"}},
+    }  # fmt: skip
+    kept = {key: spec[key] for key in ("initContainers", "securityContext", "enableServiceLinks") if key in spec}
+    return {
+        "metadata": {"name": NAME},
+        "spec": {
+            **kept,
+            "automountServiceAccountToken": False,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [container],
+            "volumes": [*spec["volumes"], {"name": "script", "configMap": {"name": NAME}}],
+        },
+    }
+
+
+def _env(container: dict[str, Any]) -> dict[str, str]:
+    return {"OMP_NUM_THREADS": "2", **{one["name"]: one["value"] for one in container["env"] if "value" in one}}
+
+
+def test_killed_at_any_moment(install: Install) -> None:
+    engines = install(replicas=1, l2={"keeper": {"enabled": False}})
+    api, namespace = engines.api, engines.namespace
+    template = api.engine_template(namespace, engines.release)
+    # Its processor and memory are for the loop.
+    api.apps.patch_namespaced_deployment_scale(
+        f"{engines.release}-{MODEL}-engine", namespace, {"spec": {"replicas": 0}}
+    )
+    engines.ready(0)
+    script = HERE / "kills.py"
+    api.core.create_namespaced_config_map(
+        namespace, {"metadata": {"name": NAME}, "data": {script.name: script.read_text()}}
+    )
+    running = Script(api, namespace, NAME)
+    try:
+        api.core.create_namespaced_pod(namespace, _pod(template))
+        wait_for("the runs", running.ended, 3600)
+        report = running.last_line()
+    finally:
+        api.remove_pod(namespace, NAME)
+        api.core.delete_namespaced_config_map(NAME, namespace)
+    print(json.dumps(report, indent=1))
+    assert not report["wrong"], "\n".join(report["wrong"])
+    assert not report["failed"], "\n".join(report["failed"])
+    assert report["chunks hit in L2 afterwards"] >= RUNS, "too few hits: nothing was put to the proof"
+    assert report["last round of the keeper"] == 0
+    objects = list(ROOT.rglob("objects/*/*/*.kv"))
+    assert objects
+    for path in objects:
+        content = path.read_bytes()
+        header = l2_format.decode_header(content)
+        assert (header.name, header.file_length) == (path.stem, len(content))
+        assert header.payload_checksum == l2_format.payload_checksum(content[l2_format.HEADER :]), path
+    assert not list(ROOT.rglob("*.tmp"))
