@@ -34,8 +34,10 @@ def cluster(marked: str = "not long") -> bool:
         kind = Kind()
         demo.image_values(demo.cluster(kind))
         print(table(), flush=True)
+        # The long ones print what they measure.
+        shown = ["-v", "-s"] if marked == "long" else ["-v"]
         return pytest(
-            "-v", "-m", marked, "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig)
+            *shown, "-m", marked, "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig)
         )()
 
 
