@@ -76,7 +76,7 @@ _KNOBS = {
     "positive_cache_ms": _Knob(0, 60_000, "how long a found object counts as present without asking again"),
     "positive_cache_keys": _Knob(1, 1 << 22, "how many of them are remembered"),
     "unreadable_ms": _Knob(0, 3_600_000, "how long a file that gave EIO counts as absent"),
-    "use_interval_s": _Knob(1, 3600, "seconds that one use log covers"),
+    "use_interval_s": _Knob(1, 3600, "seconds that one use log covers at most"),
     "use_keys": _Knob(1, 1 << 20, "objects in one use log; more are counted, not logged"),
     "probe_interval_ms": _Knob(10, 60_000, "pause between probes while a breaker is open; doubles if it opens again"),
     "breaker_errors": _Knob(1, 1000, "a breaker opens after this many errors, if they are half of all answers ..."),

@@ -28,6 +28,10 @@ LONGEST_READ_PROBE = 5.0
 LONGEST_STORE_PROBE = 30.0
 """Seconds between probes at most: a tier that is well again must be used again soon."""
 UNREADABLE_KEYS = 4096
+EARLY_BYTES = 64 << 20
+"""Stored since the last use log: the next one is written before its interval ends, so that the keeper's accounts are never far off."""
+EARLY_SECONDS = 2.0
+"""Between a log and one that comes early, at least."""
 CLOSE_SECONDS = 1.0
 """How long close waits for the last use log."""
 
@@ -59,6 +63,7 @@ class Tier:
             Prober(self.store_breaker, StoreProbe(self.tree)),
         ]
         self._stop = threading.Event()
+        self._log_early = threading.Event()
         self._logger_done = threading.Event()
         threading.Thread(target=self._log_uses, name="l2-uses", daemon=True).start()
         self.metrics.watch(self)
@@ -88,7 +93,10 @@ class Tier:
 
         def finish(task: Task) -> None:
             done(task)
-            self.uses.put([slot.ref.name for slot in task.slots if slot.cause is None])
+            there = [slot for slot in task.slots if slot.cause is None]
+            size = sum(slot.ref.length for slot in there if slot.written)
+            if self.uses.put([slot.ref.name for slot in there], size) >= EARLY_BYTES:
+                self._log_early.set()
 
         self.stores.submit(items, finish)
 
@@ -135,6 +143,7 @@ class Tier:
         for prober in self._probers:
             prober.close()
         self._stop.set()
+        self._log_early.set()
         self._logger_done.wait(CLOSE_SECONDS)
 
     def _breaker(self, name: str, longest: float) -> Breaker:
@@ -156,7 +165,11 @@ class Tier:
         interval = self.settings.use_interval_s
         # Pods that start together should not write together.
         pause = interval * random.uniform(0.5, 1)
-        while not self._stop.wait(pause):
+        while not self._stop.is_set():
+            if self._log_early.wait(pause):
+                # Not one log a store: what follows at once goes into the same one.
+                self._stop.wait(EARLY_SECONDS)
+            self._log_early.clear()
             pause = interval
             if not self.read_breaker.is_open:
                 self.uses.flush(self.tree.write_log)

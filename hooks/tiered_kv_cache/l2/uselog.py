@@ -28,6 +28,7 @@ class UseLog:
         self._before: dict[str, str] = {}
         self._entries: dict[str, dict[str, str | None]] = {format.PUT: {}, format.USE: {}}
         self._since = 0
+        self._stored = 0
         self._lock = threading.Lock()
 
     def learn(self, chain: Sequence[str]) -> None:
@@ -42,11 +43,16 @@ class UseLog:
         """These objects were found, in order."""
         self._add(format.USE, ((name, chain[at - 1] if at else None) for at, name in enumerate(chain)))
 
-    def put(self, names: Sequence[str]) -> None:
-        """These objects were stored. The one before counts as predecessor only where none is known."""
+    def put(self, names: Sequence[str], size: int = 0) -> int:
+        """These objects, ``size`` bytes, were stored; bytes stored in this interval. The one before counts as predecessor
+        only where none is known.
+        """
         with self._lock:
+            self._stored += size
+            stored = self._stored
             pairs = [(n, self._before.get(n, names[at - 1] if at else None)) for at, n in enumerate(names)]
         self._add(format.PUT, pairs)
+        return stored
 
     def _add(self, kind: str, pairs: Iterable[tuple[str, str | None]]) -> None:
         lost = 0
@@ -70,7 +76,7 @@ class UseLog:
         with self._lock:
             entries, since = self._entries, self._since
             self._entries = {format.PUT: {}, format.USE: {}}
-            self._since = 0
+            self._since = self._stored = 0
         text = [format.format_lines(since, kind, chain) for kind, found in entries.items() for chain in chains(found)]
         return "".join(text).encode(), sum(map(len, entries.values()))
 

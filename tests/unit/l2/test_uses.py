@@ -5,15 +5,17 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from tiered_kv_cache.l2 import format as f
+from tiered_kv_cache.l2 import tier
 from tiered_kv_cache.l2.metrics import Metrics
 from tiered_kv_cache.l2.uselog import UseLog, chains
 
-from .tiers import bench, name
+from .tiers import bench, name, until
 
 A, B, C, D, E = (name(n) for n in range(5))
 
@@ -100,6 +102,16 @@ def test_a_lookup_marks_what_is_there_and_the_file_is_as_the_format_says(tmp_pat
         b.tier.uses.flush(b.tier.tree.write_log)
         assert len([p for p in (tmp_path / "use").rglob("*") if p.is_file()]) == 1, "nothing used, nothing written"
         assert b.leftovers() == []
+
+
+def test_many_stores_are_logged_before_the_interval_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tier, "EARLY_BYTES", 250)
+    monkeypatch.setattr(tier, "EARLY_SECONDS", 0.0)
+    with bench(tmp_path) as b:
+        b.store(0, 1, size=100)
+        assert list((tmp_path / "use").rglob("*.log")) == []
+        b.store(2, size=100)
+        until(lambda: bool(list((tmp_path / "use").rglob("*.log"))), "a log")
 
 
 def test_the_last_interval_is_written_at_the_end(tmp_path: Path) -> None:
