@@ -16,6 +16,12 @@ from ..conftest import MODEL, VALUES
 from ..engines import Engines
 
 Install = Callable[..., Engines]
+SMOLLM2: dict[str, Any] = {
+    "source": {"claim": {"name": "models", "subPath": "smollm2-135m-instruct"}},
+    "cache": {"l1": {"memory": "1Gi"}},
+    "resources": {"engine": {"limits": {"memory": "5Gi"}}, "lmcache": {"limits": {"memory": "3Gi"}}},
+}
+"""The real small model, whose prefill takes long enough to tell hits from misses by time."""
 HERE = Path(__file__).parent
 
 

@@ -11,17 +11,15 @@ from kubernetes import client
 
 from ..api import wait_for
 from ..engines import CHUNK, Engines
-from .conftest import Install
+from .conftest import SMOLLM2, Install
 
 PROMPTS = 8
 LENGTH = 1900
 ROUNDS = 4
 MODEL: dict[str, Any] = {
-    "source": {"claim": {"name": "models", "subPath": "smollm2-135m-instruct"}},
+    **SMOLLM2,
     # Two at a time, so that the others wait in the queue.
     "engine": {"maxNumSeqs": 2},
-    "cache": {"l1": {"memory": "1Gi"}},
-    "resources": {"engine": {"limits": {"memory": "5Gi"}}, "lmcache": {"limits": {"memory": "2Gi"}}},
 }
 
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -30,7 +29,7 @@ from tiered_kv_cache.engine import Completion, Engine
 
 from ..api import wait_for
 from ..engines import CHUNK, Engines, prompt_of
-from .conftest import Install
+from .conftest import SMOLLM2, Install
 
 __all__ = ["fuse"]
 
@@ -40,11 +39,6 @@ KEPT = 4
 ON_S = 12.0
 BACK_S = 60.0
 """A bound for what never comes back; the table shows the time that it took."""
-MODEL: dict[str, Any] = {
-    "source": {"claim": {"name": "models", "subPath": "smollm2-135m-instruct"}},
-    "cache": {"l1": {"memory": "1Gi"}},
-    "resources": {"engine": {"limits": {"memory": "5Gi"}}, "lmcache": {"limits": {"memory": "3Gi"}}},
-}
 Switch = Callable[[Faults], list[Fault]]
 
 
@@ -176,7 +170,7 @@ def test_each_fault(install: Install, faulty: FaultFs, adapter: str) -> None:
     ours = adapter == "guarded"
 
     def engine() -> Client:
-        model = {**MODEL, "cache": {**MODEL["cache"], "l2": {"adapter": adapter}}}
+        model = {**SMOLLM2, "cache": {**SMOLLM2["cache"], "l2": {"adapter": adapter}}}
         engines = install(model, replicas=1, l2={"volume": {"hostPath": {"path": IN_NODE}}})
         made = Client(engines, engines.pods()[0])
         colds.extend(made.fill())
