@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .api import Api, wait_for
+from .api import Api, PodTemplate, wait_for
 
 TRAFFIC = Path(__file__).parent / "traffic.py"
 
@@ -73,18 +73,54 @@ def script(api: Api, namespace: str, path: Path, arguments: list[str], image: st
     Args:
         image: one with Python and httpx: the hooks'.
     """
-    name = path.stem
+    with script_pod(api, namespace, path, _pod(_name(path), [f"/script/{path.name}", *arguments], image)) as running:
+        yield running
+
+
+@contextmanager
+def script_pod(api: Api, namespace: str, path: Path, pod: dict[str, Any]) -> Iterator[Script]:
+    """This Pod, and the script in a ConfigMap of its name, for as long as the block lasts."""
+    name = _name(path)
     api.core.create_namespaced_config_map(
         namespace, {"metadata": {"name": name}, "data": {path.name: path.read_text()}}
     )
     try:
-        api.core.create_namespaced_pod(namespace, _pod(name, [f"/script/{path.name}", *arguments], image))
+        api.core.create_namespaced_pod(namespace, pod)
         try:
             yield Script(api, namespace, name)
         finally:
             api.remove_pod(namespace, name)
     finally:
         api.core.delete_namespaced_config_map(name, namespace)
+
+
+def _name(path: Path) -> str:
+    """The script's, as Kubernetes takes it."""
+    return path.stem.replace("_", "-")
+
+
+def engine_pod(template: PodTemplate, path: Path, container: dict[str, Any]) -> dict[str, Any]:
+    """An engine's Pod with one container instead of its own, and a script below /script.
+
+    Args:
+        template: of the engine's Deployment; its init containers, volumes and security hold.
+        container: without name; its mounts are what it has of the engine's.
+    """
+    spec = template["spec"]
+    kept = {key: spec[key] for key in ("initContainers", "securityContext", "enableServiceLinks") if key in spec}
+    scripts = {"name": "script", "configMap": {"name": _name(path)}}
+    mounts = [*container["volumeMounts"], {"name": "script", "mountPath": "/script"}]
+    return {
+        "metadata": {"name": _name(path)},
+        "spec": {
+            **kept,
+            "automountServiceAccountToken": False,
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{**container, "name": "script", "volumeMounts": mounts}],
+            "volumes": [*spec["volumes"], scripts],
+        },
+    }
 
 
 @contextmanager

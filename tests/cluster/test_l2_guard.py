@@ -13,6 +13,7 @@ from tiered_kv_cache.l2 import format as l2_format
 
 from .api import Api, wait_for
 from .conftest import MODEL
+from .driver import engine_pod, script_pod
 from .engines import CHUNK, Engines, prompt_of
 
 LINE_OF_BUSINESS = "test"
@@ -84,3 +85,14 @@ def test_damaged_block_is_a_miss_and_is_repaired(engines: Engines, damage: Calla
     answer, hits = engines.hits(first, prompt)
     assert answer.text == text
     assert hits.l2 == answer.full_chunks
+
+
+def test_adapter_in_lmcaches_own_storage_manager(engines: Engines) -> None:
+    """What needs LMCache's own classes, in the image and with the package that an engine's Pod has."""
+    template = engines.api.engine_template(engines.namespace, engines.release)
+    (lmcache,) = [c for c in template["spec"]["containers"] if c["name"] == "lmcache"]
+    script = Path(__file__).parent.parent / "engine" / "l2_adapter.py"
+    container = {key: lmcache[key] for key in ("image", "env", "resources", "securityContext", "volumeMounts")}
+    container["command"] = ["python3", f"/script/{script.name}"]
+    with script_pod(engines.api, engines.namespace, script, engine_pod(template, script, container)) as running:
+        wait_for("the checks", running.ended, 300)

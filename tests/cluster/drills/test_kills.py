@@ -10,12 +10,12 @@ from tiered_kv_cache.l2 import format as l2_format
 
 from ..api import PodTemplate, wait_for
 from ..conftest import MODEL
-from ..driver import Script
+from ..driver import engine_pod, script_pod
 from ..engines import RUN
 from .conftest import HERE, Install
 
 RUNS = 200
-NAME = "kills"
+SCRIPT = HERE / "kills.py"
 ROOT = PLACES.state / "shared" / "l2" / "v1" / "drill"
 
 
@@ -32,24 +32,15 @@ def _pod(template: PodTemplate) -> dict[str, Any]:
     }  # fmt: skip
     mounts = {mount["mountPath"]: mount for container in (lmcache, vllm) for mount in container["volumeMounts"]}
     container = {
-        "name": "script", "image": vllm["image"], "command": ["python3", "/script/kills.py"], "args": [json.dumps(plan)],
+        "image": vllm["image"],
+        "command": ["python3", f"/script/{SCRIPT.name}"],
+        "args": [json.dumps(plan)],
         "env": [one for one in vllm["env"] if one["name"] in ("POD_NAME", "HOME")],
         "securityContext": vllm["securityContext"],
-        "volumeMounts": [*mounts.values(), {"name": "script", "mountPath": "/script"}],
+        "volumeMounts": list(mounts.values()),
         "resources": {"requests": {"cpu": "250m", "memory": "2Gi"}, "limits": {"memory": "6Gi"}},
-    }  # fmt: skip
-    kept = {key: spec[key] for key in ("initContainers", "securityContext", "enableServiceLinks") if key in spec}
-    return {
-        "metadata": {"name": NAME},
-        "spec": {
-            **kept,
-            "automountServiceAccountToken": False,
-            "restartPolicy": "Never",
-            "terminationGracePeriodSeconds": 0,
-            "containers": [container],
-            "volumes": [*spec["volumes"], {"name": "script", "configMap": {"name": NAME}}],
-        },
     }
+    return engine_pod(template, SCRIPT, container)
 
 
 def _env(container: dict[str, Any]) -> dict[str, str]:
@@ -65,18 +56,9 @@ def test_killed_at_any_moment(install: Install) -> None:
         f"{engines.release}-{MODEL}-engine", namespace, {"spec": {"replicas": 0}}
     )
     engines.ready(0)
-    script = HERE / "kills.py"
-    api.core.create_namespaced_config_map(
-        namespace, {"metadata": {"name": NAME}, "data": {script.name: script.read_text()}}
-    )
-    running = Script(api, namespace, NAME)
-    try:
-        api.core.create_namespaced_pod(namespace, _pod(template))
+    with script_pod(api, namespace, SCRIPT, _pod(template)) as running:
         wait_for("the runs", running.ended, 3600)
         report = running.last_line()
-    finally:
-        api.remove_pod(namespace, NAME)
-        api.core.delete_namespaced_config_map(NAME, namespace)
     print(json.dumps(report, indent=1))
     assert not report["wrong"], "\n".join(report["wrong"])
     assert not report["failed"], "\n".join(report["failed"])
