@@ -111,7 +111,7 @@ def _service(args: argparse.Namespace, settings: Settings) -> bool:
     watch = Watch()
     keeper = Keeper(settings, right.check, dry=args.dry_run, events=events, watch=watch)
     if not args.dry_run:
-        right.fence = _fence(settings, keeper)
+        right.fence = _fence(settings, keeper, f"{namespace}/{where.name}" if election else "")
     if settings.port:
         try:
             server.serve(keeper.state, settings.port)
@@ -126,9 +126,10 @@ def _leave(code: int) -> None:
     os._exit(code)
 
 
-def _fence(settings: Settings, keeper: Keeper) -> lease.Fence:
+def _fence(settings: Settings, keeper: Keeper, election: str = "") -> lease.Fence:
     # A tree of its own: the fence must not ask itself whether it may write.
-    return lease.Fence(Tree(settings.mount, Pace(0), keeper.watch), _identity(), settings.lease.seconds)
+    tree = Tree(settings.mount, Pace(0), keeper.watch)
+    return lease.Fence(tree, _identity(), settings.lease.seconds, election=election)
 
 
 def _identity() -> str:

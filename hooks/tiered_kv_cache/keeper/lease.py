@@ -38,13 +38,19 @@ class Election(Protocol):
 
 
 class Fence:
-    """The mark ``v1/.keeper/holder``: who acts, and a beat that changes while he is alive."""
+    """The mark ``v1/.keeper/holder``: who acts, and a beat that changes while he is alive.
+
+    ``election``: name of what chooses among keepers, empty for none. It says nothing of keepers that others choose: those of
+    another release on the same volume.
+    """
 
     def __init__(
         self, tree: Tree, identity: str, seconds: float, clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], None] = time.sleep, *, election: str = "",
     ) -> None:  # fmt: skip
-        self._tree, self._identity, self._seconds = tree, identity, seconds
+        self._tree, self._identity, self._seconds, self._election = tree, identity, seconds, election
+        self.other = ""
+        """Who was found alive at the last try."""
         self._clock, self._sleep = clock, sleep
         self._token = secrets.token_hex(8)
         self._beat = 0
@@ -56,14 +62,17 @@ class Fence:
     def take(self, chosen: bool) -> bool:
         """Become the holder; False while another one may be alive, or there is no tree yet.
 
-        ``chosen``: an election says that no other one is; else an unchanged beat for the lease's length says so.
+        ``chosen``: the election says that no other one of its own is; else an unchanged beat for the lease's length says so.
         """
         said = self._read()
+        chosen = chosen and said.get("election", self._election) == self._election
+        self.other = ""
         if not chosen and said and not said.get("released") and said.get("token") != self._token:
             mark = json.dumps(said, sort_keys=True)
             if self._seen is None or self._seen[0] != mark:
                 self._seen = (mark, self._clock())
             if self._clock() - self._seen[1] < self._seconds:
+                self.other = str(said.get("identity", ""))
                 return False
         self._instead = None
         try:
@@ -108,7 +117,10 @@ class Fence:
 
     def _write(self, released: bool = False) -> bool:
         self._beat += 1
-        said = {"identity": self._identity, "token": self._token, "beat": self._beat, "released": released}
+        said = {
+            "identity": self._identity, "token": self._token, "beat": self._beat, "released": released,
+            "election": self._election,
+        }  # fmt: skip
         with (
             self._tree.top() as top,
             self._tree.directory(top, layout.VERSION) as root,

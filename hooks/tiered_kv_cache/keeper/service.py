@@ -38,6 +38,7 @@ class Service:
         self._settings: Settings = keeper.x.settings
         self._ended = threading.Event()
         self._code = STOPPED
+        self._told = ""
 
     def run(self) -> None:
         """Until the end; leaves with 0 when told to stop, else 1."""
@@ -87,7 +88,11 @@ class Service:
             taken = self._guarded(self._right.take)
             state.leading = bool(taken)
             if not taken:
-                state.problem = state.problem or self._waits()
+                if not state.problem:
+                    state.problem = self._waits()
+                    if state.problem != self._told:
+                        self._told = state.problem
+                        self._say(f"waits: {self._told}")
                 self._right.stop.wait(POLL_SECONDS if self._election else RETRY_SECONDS)
                 return
             self._say("holds the lease")
@@ -118,6 +123,12 @@ class Service:
 
     def _waits(self) -> str:
         problem = self._election.problem if self._election is not None else ""
+        other = self._right.fence.other if self._right.fence is not None else ""
+        if other and not problem:
+            problem = (
+                f"the keeper {other} works on this volume, and takes over nothing of this one's settings. Fix: none is needed; "
+                "to have this release's quotas held, give them to that keeper (l2.keeper.linesOfBusiness)"
+            )
         return problem or "another keeper holds the lease, or there is no tree yet"
 
     def _release(self) -> None:

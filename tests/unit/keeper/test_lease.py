@@ -50,9 +50,9 @@ def contender(server: LeaseServer, who: str, now: Time) -> KubeLease:
     return KubeLease(api(server), "kv", "keeper-kv-l2", who, seconds=30, clock=now)
 
 
-def fence(volume: Volume, who: str, now: Time) -> Fence:
+def fence(volume: Volume, who: str, now: Time, election: str = "") -> Fence:
     tree = Tree(str(volume.mount), Pace(0), Watch())
-    return Fence(tree, who, 30, now, lambda seconds: None)
+    return Fence(tree, who, 30, now, lambda seconds: None, election=election)
 
 
 def test_of_two_one_gets_the_lease_and_keeps_it(server: LeaseServer) -> None:
@@ -138,6 +138,23 @@ def test_the_mark_in_the_tree_admits_one(volume: Volume) -> None:
         a.check()
 
 
+def test_an_election_says_nothing_of_another_releases_keeper(volume: Volume) -> None:
+    now = Time()
+    a, b = fence(volume, "a", now, "retail/demo-keeper"), fence(volume, "b", now, "cards/other-keeper")
+    assert a.take(chosen=True)
+    for _ in range(10):
+        assert not b.take(chosen=True)
+        assert b.other == "a"
+        now.now += 10
+        a.check()
+    next_of_a = fence(volume, "a2", now, "retail/demo-keeper")
+    assert next_of_a.take(chosen=True), "the next Pod of the same release waits for nothing"
+    assert not b.take(chosen=True)
+    now.now += 31
+    assert b.take(chosen=True)
+    assert b.other == ""
+
+
 def test_released_it_is_free_at_once(volume: Volume) -> None:
     now = Time()
     a, b = fence(volume, "a", now), fence(volume, "b", now)
@@ -207,24 +224,29 @@ def _lost_after_seven(keeper: Keeper, root: Root, lose: Callable[[], None], monk
     assert len(root.there(*range(50))) == 43
 
 
-def service(volume: Volume, server: LeaseServer, who: str, ended: list[tuple[str, int]]) -> tuple[Service, Right]:
+def service(
+    volume: Volume, server: LeaseServer, who: str, ended: list[tuple[str, int]], name: str = "keeper-kv-l2"
+) -> tuple[Service, Right]:
     """A whole keeper with its threads; the lease has one second and a half."""
     settings = config.parse(
         {"quota": "1Gi", "sweep": {"operationsPerSecond": 0, "interval": 0}, "tick": "50ms", "operationDeadline": "1s",
          "giveUpAfter": "2s", "recordInterval": 0},
         "test", str(volume.mount),
     )  # fmt: skip
-    election = KubeLease(api(server), "kv", "keeper-kv-l2", who, seconds=1.5)
+    election = KubeLease(api(server), "kv", name, who, seconds=1.5)
     right = Right(None, election)
     keeper = Keeper(settings, right.check)
-    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 1.5)
+    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 1.5, election=name)
     return Service(keeper, right, election, lambda line: None, lambda code: ended.append((who, code))), right
 
 
-def test_two_whole_keepers_one_acts_the_other_follows_when_it_ends(volume: Volume, server: LeaseServer) -> None:
+@pytest.mark.parametrize("leases", [("one", "one"), ("one", "another")])
+def test_two_whole_keepers_one_acts_the_other_follows_when_it_ends(
+    volume: Volume, server: LeaseServer, leases: tuple[str, str]
+) -> None:
     volume.root().put("a")
     ended: list[tuple[str, int]] = []
-    parts = [service(volume, server, who, ended) for who in ("a", "b")]
+    parts = [service(volume, server, who, ended, name) for who, name in zip(("a", "b"), leases, strict=True)]
     threads = [threading.Thread(target=s.run, daemon=True) for s, _ in parts]
     states = [s._keeper.state for s, _ in parts]
     both = []
