@@ -46,6 +46,33 @@ def test_quotas_watermarks_and_ttl(helm: Helm, quota: str | int, of_model: str |
     assert (settings.high, settings.low, settings.ttl) == (0.9, 0.5, 5400)
 
 
+def test_quotas_of_other_lines_of_business(helm: Helm) -> None:
+    others = {
+        "cards": {"quota": 40 * GIB, "models": {"qwen": "20Gi", "old": None}},
+        "loans": {"quota": "1Gi"},
+        "gone": None,
+    }
+    settings = told(helm.template(keeper(quota="20Gi", linesOfBusiness=others)))
+    assert settings.tenants == {
+        "retail": config.Tenant(config.Limit(20 * GIB), {}),
+        "cards": config.Tenant(config.Limit(40 * GIB), {"qwen": config.Limit(20 * GIB)}),
+        "loans": config.Tenant(config.Limit(GIB), {}),
+    }
+
+
+def test_faults_of_other_lines_of_business_are_told_together(helm: Helm) -> None:
+    others = {
+        "retail": {"quota": "1Gi"},
+        "Cards": {"quota": "1Gi"},
+        "loans": {"models": {"qwen": 0}},
+        "bank": {"quota": "some"},
+    }
+    message = helm.refusal(keeper(linesOfBusiness=others))
+    assert message.count("why: ") == 5
+    for wanted in ("retail: ", "Cards: ", "loans.quota: ", "loans.models.qwen: 0", 'bank.quota: "some"'):
+        assert f"l2.keeper.linesOfBusiness.{wanted}" in message
+
+
 def test_one_pod_that_may_do_little(helm: Helm) -> None:
     manifests = helm.template()
     spec = manifests.get("Deployment", NAME)["spec"]

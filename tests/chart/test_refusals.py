@@ -333,6 +333,33 @@ def test_label_that_no_node_has(helm: Helm) -> None:
     )
 
 
+def test_a_fault_that_follows_from_another_one_is_not_told(helm: Helm) -> None:
+    helm.assert_refused(model(engine={"blockSize": 100}), ["models.tiny.engine.blockSize: 100", "use 128"])
+
+
+@pytest.mark.parametrize("cores", ["foo", "", "0-", "0,,1", "0-3|", "auto|0"])
+def test_cores_that_are_none(helm: Helm, cores: str) -> None:
+    helm.assert_refused(
+        model(engine={"cpu": {"ompThreadsBind": cores}}),
+        [f'models.tiny.engine.cpu.ompThreadsBind: "{cores}"', "write auto"],
+    )
+
+
+@pytest.mark.parametrize("cores", ["auto", "nobind", 3, "0-3", "0,2,4-7|8-11"])
+def test_cores(helm: Helm, cores: str | int) -> None:
+    assert helm.template(model(engine={"cpu": {"ompThreadsBind": cores}})).objects
+
+
+def test_a_limit_that_all_models_inherit_is_one_fault(helm: Helm) -> None:
+    helm.assert_refused(
+        {
+            "defaults": {"resources": {"engine": {"limits": {"memory": "1Gi"}, "requests": {"memory": "1Gi"}}}},
+            "models": {"other": {"source": {"claim": {"name": "models"}}}},
+        },
+        ['defaults.resources.engine.limits.memory: "1Gi"', "set defaults.resources.engine.limits.memory to "],
+    )
+
+
 def test_a_quota_of_zero_is_not_the_default(helm: Helm) -> None:
     for zero in (0, "0"):
         assert "l2.keeper.quota: " in helm.refusal({"l2": {"keeper": {"quota": zero}}})

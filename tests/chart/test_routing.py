@@ -209,6 +209,7 @@ REFUSALS: list[tuple[str, tuple[Json, ...], str]] = [
         ({"gateway": {"enabled": True, "exclusive": True}, "networkPolicy": {"enabled": False}},),
         "gateway.exclusive: true",
     ),
+    ("exclusive without a gateway", ({"gateway": {"exclusive": True}},), "gateway.exclusive: true"),
     ("gateway null", ({"gateway": {"enabled": True, "replicas": None}},), "gateway.replicas: not given"),
 ]
 

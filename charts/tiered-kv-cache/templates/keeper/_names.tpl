@@ -16,8 +16,8 @@
 {{- printf "%s-%s" (include "tkc.keeper.name" .) (include "tkc.keeper.config" . | sha256sum | trunc 8) -}}
 {{- end -}}
 
-{{- /* Settings as the keeper reads them. Only this line of business has a quota here: what other releases keep on the same
-       volume goes by age alone. JSON. */ -}}
+{{- /* Settings as the keeper reads them. What lines of business that are not named keep on the same volume goes by age
+       alone. JSON. */ -}}
 {{- define "tkc.keeper.config" -}}
 {{- $l2 := .tkc.values.l2 -}}
 {{- $keeper := $l2.keeper -}}
@@ -27,9 +27,19 @@
 {{-   if and .l2 $quota -}}{{- $_ := set $models .name (dict "quota" $quota) -}}{{- end -}}
 {{- end -}}
 {{- $quota := include "tkc.scalar" ($keeper.quota | default $l2.volume.size) -}}
+{{- $all := dict .tkc.values.lineOfBusiness (dict "quota" $quota "models" $models) -}}
+{{- range $name, $one := $keeper.linesOfBusiness -}}
+{{-   if not (kindIs "invalid" $one) -}}
+{{-     $own := dict -}}
+{{-     range $model, $quota := $one.models -}}
+{{-       if not (kindIs "invalid" $quota) -}}{{- $_ := set $own $model (dict "quota" (include "tkc.scalar" $quota)) -}}{{- end -}}
+{{-     end -}}
+{{-     $_ := set $all $name (dict "quota" (include "tkc.scalar" $one.quota) "models" $own) -}}
+{{-   end -}}
+{{- end -}}
 {{- toJson (dict
       "mount" $l2.mountPath
-      "linesOfBusiness" (dict .tkc.values.lineOfBusiness (dict "quota" $quota "models" $models))
+      "linesOfBusiness" $all
       "highWatermark" $keeper.highWatermark
       "lowWatermark" $keeper.lowWatermark
       "ttl" $keeper.ttl

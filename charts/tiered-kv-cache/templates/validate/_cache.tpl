@@ -3,7 +3,8 @@
 {{- define "tkc.validate.cache" -}}
 {{- $spec := .model.spec -}}
 {{- $block := index $spec.engine "blockSize" | default 0 | int64 -}}
-{{- if and (eq $spec.engine.device "cpu") (mod $block 32) -}}
+{{- $impossible := and (eq $spec.engine.device "cpu") (mod $block 32) -}}
+{{- if $impossible -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "engine.blockSize" "value" $block "why" "vLLM's CPU attention takes multiples of 32 only" "fix" "use 128") .) -}}
 {{- end -}}
 {{- $chunk := int64 $spec.cache.chunkSize -}}
@@ -11,7 +12,7 @@
 {{-   if mod $chunk 128 -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "cache.chunkSize" "value" $chunk "why" "not a multiple of 128: vLLM chooses blocks of 16 to 128 tokens by GPU and model, and a chunk holds whole blocks" "fix" (printf "use %d, or set engine.blockSize" (mul 128 (add1 (div $chunk 128))))) .) -}}
 {{-   end -}}
-{{- else if mod $chunk $block -}}
+{{- else if and (not $impossible) (mod $chunk $block) -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "cache.chunkSize" "value" $chunk "why" (printf "not a multiple of engine.blockSize: %d" $block) "fix" (printf "use %d" (mul $block (add1 (div $chunk $block))))) .) -}}
 {{- end -}}
 {{- if and (not $spec.cache.l1.enabled) $spec.cache.l2.enabled .root.tkc.values.l2.enabled -}}

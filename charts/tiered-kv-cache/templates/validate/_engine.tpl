@@ -12,6 +12,11 @@
 {{-   include "tkc.modelFault" (merge (dict "path" "engine.kvLoadFailurePolicy" "why" "a request whose cached blocks were found and cannot be read ends with an error: a lost tier would cost answers, not time"
           "fix" "set it to recompute, or engine.acknowledge.kvLoadFailure: true") .) -}}
 {{- end -}}
+{{- $cores := "[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*" -}}
+{{- if not (regexMatch (printf "^(auto|nobind|%s(\\|%s)*)$" $cores $cores) (include "tkc.scalar" $spec.engine.cpu.ompThreadsBind)) -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "engine.cpu.ompThreadsBind" "why" "vLLM's workers would not start: it names no cores"
+          "fix" "write auto, nobind, or cores such as 0-3 or 0,2,4 (of several ranks with | between them)") .) -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* "true" where LMCache is on for the model, whose derived values are not there yet. */ -}}

@@ -39,5 +39,30 @@
 {{-       end -}}
 {{-     end -}}
 {{-   end -}}
+{{-   include "tkc.validate.keeper.others" (dict "faults" .faults "own" $values.lineOfBusiness "others" ($keeper.linesOfBusiness | default dict)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Other lines of business on the volume. Context: dict faults, own (this release's), others. */ -}}
+{{- define "tkc.validate.keeper.others" -}}
+{{- $size := "not a whole number of bytes above 0" -}}
+{{- $write := "write digits and a unit, for example 80Gi" -}}
+{{- range $name, $one := .others -}}
+{{-   $key := printf "l2.keeper.linesOfBusiness.%s" $name -}}
+{{-   if eq $name (toString $.own) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $one "why" "this release's own line of business" "fix" "give its quota as l2.keeper.quota, and its models' as models.<name>.cache.l2.quota") -}}
+{{-   else if not (regexMatch "^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$" $name) -}}
+{{-     include "tkc.fault" (dict "faults" $.faults "key" $key "value" $name "why" "not the name of a line of business" "fix" "write lineOfBusiness of the other release: at most 30 of a-z, 0-9 and \"-\"") -}}
+{{-   else if not (kindIs "invalid" $one) -}}
+{{-     $quota := index $one "quota" -}}
+{{-     if not (include "tkc.quantity.size" $quota) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.quota" $key) "value" $quota "why" $size "fix" $write) -}}
+{{-     end -}}
+{{-     range $model, $own := index $one "models" | default dict -}}
+{{-       if not (or (kindIs "invalid" $own) (include "tkc.quantity.size" $own)) -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.models.%s" $key $model) "value" $own "why" $size "fix" $write) -}}
+{{-       end -}}
+{{-     end -}}
+{{-   end -}}
 {{- end -}}
 {{- end -}}

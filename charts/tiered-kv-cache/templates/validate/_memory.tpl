@@ -73,14 +73,15 @@ true
 {{-   if gt $sum (include "tkc.quantity.bytes" $result.value | int64) -}}
 {{-     $terms := list -}}
 {{-     range .parts -}}{{- $terms = append $terms (printf "%s %s" (first .) (include "tkc.quantity.human" (last .))) -}}{{- end -}}
-{{- /* Named is what the user wrote: the limit, where the part is inherited and the limit is not. */ -}}
+{{- /* Named is what the user wrote for this model, else the limit. What all models inherit is one fault. */ -}}
 {{-     $limit := printf "resources.%s.limits.memory" .container -}}
 {{-     $ownPart := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" .path "result" $ownPart) -}}
 {{-     $ownLimit := dict -}}{{- include "tkc.at" (dict "from" .model.given "path" $limit "result" $ownLimit) -}}
-{{-     $named := ternary $limit .path (and (hasKey $ownLimit "value") (not (hasKey $ownPart "value"))) -}}
+{{-     $named := ternary .path $limit (and (hasKey $ownPart "value") (not (hasKey $ownLimit "value"))) -}}
+{{-     $scope := ternary (printf "models.%s" .model.name) "defaults" (or (hasKey $ownPart "value") (hasKey $ownLimit "value")) -}}
 {{-     $weights := and (eq .container "engine") (eq .model.spec.engine.device "cpu") (not (index .model.spec.engine.cpu "weights")) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" $named "why" (printf "%s = %s, more than resources.%s.limits.memory: %s" (join " + " $terms) (include "tkc.quantity.human" $sum) .container (include "tkc.scalar" $result.value))
-            "fix" (printf "set models.%s.resources.%s.limits.memory to %dMi or more%s, or lower %s" .model.name .container (div (add $sum 1048575) 1048576) (ternary " plus the weights" "" $weights) .path)) .) -}}
+            "fix" (printf "set %s.resources.%s.limits.memory to %dMi or more%s, or lower %s" $scope .container (div (add $sum 1048575) 1048576) (ternary " plus the weights" "" $weights) .path)) .) -}}
 {{-   end -}}
 {{- end -}}{{- end -}}
 {{- end -}}

@@ -82,6 +82,9 @@
 {{- /* Context: dict root, faults. */ -}}
 {{- define "tkc.validate.gateway" -}}
 {{- $gateway := index .root.tkc.values "gateway" | default dict -}}
+{{- if and (index $gateway "exclusive") (not (index $gateway "enabled")) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "gateway.exclusive" "value" true "why" "there is no gateway (gateway.enabled is false), and everybody would reach the models' routers" "fix" "set gateway.enabled: true, or gateway.exclusive: false") -}}
+{{- end -}}
 {{- if $gateway.enabled -}}
 {{- if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "gateway.replicas" "gateway.maxBodyMiB" "gateway.service.type" "gateway.service.port" "gateway.resources")) -}}
 {{-   if and (index $gateway.service "nodePort") (eq $gateway.service.type "ClusterIP") -}}
