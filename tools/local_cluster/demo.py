@@ -82,6 +82,15 @@ def up(where: Provider, values: Path | None = None) -> None:
     if not done.ok:
         raise _failed(where, f"helm test failed:\n{done.text[-3000:]}")
     print(report.table(where, release))
+    _say_how(where)
+
+
+def _say_how(where: Provider) -> None:
+    """Print what a user's own helm and kubectl commands need."""
+    programs = sorted({str(gotools.ensure_cli("helm").parent), str(gotools.folder())})
+    print(f"export KUBECONFIG={where.kubeconfig} PATH={':'.join(programs)}:$PATH")
+    if where.local_images:
+        print(f"tags of the images in the nodes, for releases of your own: -f {PLACES.state / 'images.yaml'}")
 
 
 def _failed(where: Provider, what: str) -> Problem:
@@ -106,18 +115,11 @@ def status(where: Provider) -> int:
     if not where.kubeconfig.exists():
         print("no cluster; `make up` makes one")
         return 1
-    print(f"export KUBECONFIG={where.kubeconfig}")
-    print(f"helm: {gotools.ensure_cli('helm')}")
-    if (kubectl := gotools.folder() / "kubectl").exists():
-        print(f"kubectl: {kubectl}")
-    if where.local_images:
-        print(f"tags of the images in the nodes, for releases of your own: -f {PLACES.state / 'images.yaml'}")
     release = Helm(where.kubeconfig, NAMESPACE, RELEASE)
-    if not release.exists():
-        print("no demo in the cluster; `make up` installs it")
-        return 1
-    print(report.table(where, release))
-    return 0
+    there = release.exists()
+    print(report.table(where, release) if there else "no demo in the cluster; `make up` installs it")
+    _say_how(where)
+    return 0 if there else 1
 
 
 def build_images() -> None:

@@ -16,13 +16,16 @@ from .helm import Helm
 from .problem import Problem
 from .providers import Provider
 
-TIERS = {"cold": "cold (prefill)", "l2": "L2, the other Pod", "l1": "L1, same Pod", "l0": "L0, same Pod"}
+TIERS = {
+    "cold": "cold, nothing cached", "l2": "L2, from another Pod", "l1": "L1, the Pod's memory", "l0": "L0, vLLM's own",
+    "control": "cold again, control",
+}  # fmt: skip
 
 COLUMNS: dict[str, Literal["left", "right"]] = {
-    "tier": "left", "TTFT ms": "right", "speed-up": "right", "L0 tokens": "right", "L1 tokens": "right", "L2 tokens": "right",
-    "Pod and node": "left",
+    "prompt tokens from": "left", "TTFT ms": "right", "vs cold": "right", "L0": "right", "L1": "right", "L2": "right",
+    "Pod": "left", "node": "left",
 }  # fmt: skip
-"""Column -> alignment; the token columns are the prompt tokens that each tier served."""
+"""Column -> alignment, as in the table of `helm test`; the tiers' columns are the prompt tokens that each of them served."""
 
 
 def measured(where: Provider, release: Helm) -> dict[str, Any]:
@@ -54,19 +57,22 @@ def table(where: Provider, release: Helm) -> str:
     out = io.StringIO()
     console = Console(file=out, width=200)
     for model in result["models"]:
-        console.print(f"\n{model['model']}: {model['promptTokens']}-token prompt")
+        console.print(
+            f"\n{model['model']}: a prompt of {model['promptTokens']} tokens; the faster of both uncached runs counts as 1.0x"
+        )
         grid = Table(box=box.SIMPLE_HEAD)
         for column, justify in COLUMNS.items():
             grid.add_column(column, justify=justify, no_wrap=True)
-        cold = next((row["ttftMs"] for row in model["tiers"] if row["tier"] == "cold"), None)
-        for row in sorted(model["tiers"], key=lambda row: list(TIERS).index(row["tier"])):
-            hits, ttft = row.get("hitTokens"), row.get("ttftMs")
+        rows = [*model["tiers"], *([model["control"]] if model.get("control") else [])]
+        for row in sorted(rows, key=lambda row: list(TIERS).index(row["tier"])):
+            hits, ttft, ratio = row.get("hitTokens"), row.get("ttftMs"), row.get("ratio")
             grid.add_row(
                 TIERS[row["tier"]],
                 f"{ttft:.0f}" if ttft is not None else row.get("note") or "not measured",
-                f"{cold / ttft:.1f}x" if cold and ttft else "",
+                f"{ratio:.{1 if ratio >= 0.95 else 2}f}x" if ratio else "",
                 *(str(hits[tier]) if hits else "" for tier in ("l0", "l1", "l2")),
-                f"{row.get('pod') or ''} on {row.get('node') or ''}",
+                f"…-{row['pod'].rpartition('-')[2]}" if row.get("pod") else "",
+                row.get("node") or "",
             )
         console.print(grid)
     text = "\n".join(line.rstrip() for line in out.getvalue().splitlines())
