@@ -35,7 +35,7 @@
 {{- $found := lookup "v1" "PersistentVolumeClaim" $namespace .claim -}}
 {{- if not $found -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" (printf "namespace %s has no PersistentVolumeClaim of this name" $namespace)
-          "fix" (printf "create it first, or choose one of: kubectl get pvc -n %s" $namespace)) -}}
+          "fix" (printf "create it first, or name another one (kubectl get pvc -n %s lists them)" $namespace)) -}}
 {{- else if dig "metadata" "deletionTimestamp" "" $found -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .claim "why" "the claim is being deleted; new Pods could not use it"
           "fix" (printf "choose one that stays: kubectl get pvc -n %s" $namespace)) -}}
