@@ -39,6 +39,13 @@ ELEMENTS: Json = {
     },
 }
 FULL = {**DEFAULTS, **ELEMENTS}
+FULL["l2"] = {
+    **DEFAULTS["l2"],
+    "keeper": {
+        **DEFAULTS["l2"]["keeper"],
+        "linesOfBusiness": {"cards": {"quota": "40Gi", "models": {"qwen": "20Gi"}}},
+    },
+}
 """A tree that has every object that the schema knows."""
 
 
@@ -64,7 +71,9 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 
 
 # Maps whose keys are the user's.
-FREE = re.compile(r"^models$|\.(env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$")
+FREE = re.compile(
+    r"^models$|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+)
 
 
 CLOSED = [path for path in (".".join(map(str, place)) for place in _places(FULL)) if not FREE.search(path)]
