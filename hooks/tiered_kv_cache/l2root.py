@@ -30,6 +30,7 @@ DEADLINE_SECONDS = 60.0
 POD_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # A volume whose server or FUSE process is gone.
 GONE = (errno.ENOTCONN, errno.ESTALE, errno.EIO, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN)
+NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 
 
@@ -265,7 +266,15 @@ def _check_writable(root: int, todo: Job) -> None:
     data = os.urandom(4096)
     tmp, probe = f"{names.L2_TMP_PREFIX}{todo.pod}/probe", f".probe-{todo.pod}"
     _write(root, tmp, data)
-    os.rename(tmp, probe, src_dir_fd=root, dst_dir_fd=root)
+    try:
+        os.rename(tmp, probe, src_dir_fd=root, dst_dir_fd=root)
+    except OSError as err:
+        if err.errno not in NO_SUCH_CALL:
+            raise
+        raise L2RootError(
+            f"the volume at {todo.mount} cannot rename ({err.strerror}): no block would ever be stored. Fix: use a shared "
+            "filesystem (an object store's mount is none), or switch L2 off for this model (cache.l2.enabled: false)"
+        ) from err
     try:
         read = _read(root, probe)
     finally:
@@ -298,7 +307,7 @@ def _config(root: int, todo: Job, done: list[str]) -> None:
             done.append(f"wrote {path}")
         finally:
             _unlink_if_there(root, tmp)
-        os.fsync(root)
+        _sync(root)
         text = _read(root, names.L2_CONFIG_FILE)
     try:
         there = json.loads(text)
@@ -320,7 +329,16 @@ def _write(root: int, name: str, data: bytes) -> None:
     with os.fdopen(fd, "wb") as file:
         file.write(data)
         file.flush()
-        os.fsync(file.fileno())
+        _sync(file.fileno())
+
+
+def _sync(fd: int) -> None:
+    """fsync, where the filesystem has it. Without it a crash of the node may cost what was just written, never more."""
+    try:
+        os.fsync(fd)
+    except OSError as err:
+        if err.errno not in NO_SUCH_CALL:
+            raise
 
 
 def _read(root: int, name: str) -> bytes:

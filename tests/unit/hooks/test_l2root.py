@@ -249,6 +249,28 @@ def drop_root_and_prepare(mount: Path) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), text
 
 
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_volume_that_cannot_rename(mount: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "rename", refuse)
+    with pytest.raises(
+        L2RootError, match=r"cannot rename \(.*\): no block would ever be stored\. Fix: use a shared"
+    ) as error:
+        prepare(todo(mount))
+    assert "cache.l2.enabled: false" in str(error.value)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL])
+def test_a_volume_without_fsync_is_used(mount: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    assert f"{root_of(mount)} is ready for Pod pod-a" in prepare(todo(mount))
+
+
 def test_a_volume_that_gives_back_other_bytes(mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(l2root, "_read", lambda root, name: b"other")
     with pytest.raises(L2RootError, match="gave back other bytes than were written"):
