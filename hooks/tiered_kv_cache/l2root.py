@@ -30,7 +30,7 @@ DEADLINE_SECONDS = 60.0
 POD_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # A volume whose server or FUSE process is gone.
 GONE = (errno.ENOTCONN, errno.ESTALE, errno.EIO, errno.ENODEV, errno.ENXIO, errno.ETIMEDOUT, errno.EHOSTDOWN)
-NO_SUCH_CALL = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
+NO_SUCH_CALL = (errno.ENOSYS, errno.EOPNOTSUPP)
 NO_LINKS = (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, errno.EMLINK)
 
 
@@ -337,7 +337,7 @@ def _sync(fd: int) -> None:
     try:
         os.fsync(fd)
     except OSError as err:
-        if err.errno not in NO_SUCH_CALL:
+        if err.errno not in (errno.EINVAL, *NO_SUCH_CALL):
             raise
 
 
