@@ -22,6 +22,8 @@ SMOLLM2: dict[str, Any] = {
     "resources": {"engine": {"limits": {"memory": "5Gi"}}, "lmcache": {"limits": {"memory": "3Gi"}}},
 }
 """The real small model, whose prefill takes long enough to tell hits from misses by time."""
+TITLED: dict[str, Any] = {"engine": {"env": {"TKC_ENGINE_FORK": "0"}}}
+"""Engine processes that start anew, as upstream's: only these carry titles such as `VLLM::EngineCore`."""
 HERE = Path(__file__).parent
 
 

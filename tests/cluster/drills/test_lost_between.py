@@ -13,7 +13,7 @@ from kubernetes import client
 from ..api import wait_for
 from ..engines import CHUNK, Engines, Prompt, prompt_of
 from ..nodes import Nodes
-from .conftest import Install
+from .conftest import TITLED, Install
 
 KILLS = 6
 LEASE_S = 1
@@ -22,7 +22,7 @@ WORKER = "VLLM::Worker"
 
 @pytest.fixture(scope="module")
 def engines(install: Install) -> Engines:
-    return install()
+    return install(TITLED)
 
 
 def _loaded(engines: Engines, pod: client.V1Pod) -> float:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ..api import wait_for
 from ..engines import prompt_of
-from .conftest import Install
+from .conftest import TITLED, Install
 
 PROMPTS = 16
 STILL_S = 40
@@ -15,7 +15,7 @@ LENGTH = 3900
 
 
 def test_engine_core_stands_still(install: Install) -> None:
-    engines = install(replicas=1)
+    engines = install(TITLED, replicas=1)
     (pod,) = engines.pods()
     prompts = [prompt_of(f"still{number}", LENGTH) for number in range(PROMPTS)]
     with ThreadPoolExecutor(PROMPTS) as pool:
