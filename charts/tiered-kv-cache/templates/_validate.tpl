@@ -128,6 +128,9 @@ complete
 {{-     else if and (hasSuffix "m" (include "tkc.scalar" $amount)) (regexMatch "^(memory|ephemeral-storage|hugepages-.*)$" $resource) -}}
 {{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "m means thousandths of a byte"
               "fix" "write Mi for 2^20 bytes, M for 10^6 bytes") -}}
+{{-     else if and (mod (include "tkc.quantity.milli" $amount | int64) 1000) (regexMatch "^(memory|ephemeral-storage|hugepages-.*)$" $resource) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "%s.%s.%s" $.key $side $resource) "value" $amount "why" "not a whole number of bytes, which the API server refuses"
+              "fix" (printf "write it in a smaller unit, for example %dMi" (add1 (div (include "tkc.quantity.bytes" $amount | int64) 1048576)))) -}}
 {{-     end -}}
 {{-   end -}}
 {{- end -}}
