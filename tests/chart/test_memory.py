@@ -117,11 +117,11 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         ['models.tiny.cache.l1.memory: "1000m"', "thousandths of a byte", "write Mi"],
     ),
     "a fraction of a byte": (
-        (model(resources={"lmcache": {"requests": {"memory": 0.1}}}),),
+        model(resources={"lmcache": {"requests": {"memory": 0.1}}}),
         ["models.tiny.resources.lmcache.requests.memory: 0.1", "not a whole number of bytes", "1Mi"],
     ),
     "a fraction of a byte in a unit": (
-        (model(resources={"lmcache": {"requests": {"memory": "0.3Gi"}}}),),
+        model(resources={"lmcache": {"requests": {"memory": "0.3Gi"}}}),
         ['models.tiny.resources.lmcache.requests.memory: "0.3Gi"', "not a whole number of bytes", "308Mi"],
     ),
     "thousandths of a byte as a limit": (
