@@ -20,6 +20,9 @@ AT_ONCE = 8
 PROMPTS = 12
 TOKENS = 400
 STORM_S = 180
+LONGEST_STORM_S = 900
+LEAST = 100
+"""Preemptions and compared chunks: fewer prove nothing, so a slow machine storms longer."""
 PREEMPTIONS = "vllm:num_preemptions_total"
 # Four prompts fit, their answers do not.
 BLOCKS = 56
@@ -44,12 +47,14 @@ def test_storm(install: Install) -> None:
     assert engines.vllm(pod).total(PREEMPTIONS) == before, "a request alone was preempted"
 
     numbers = count()
-    end = time.monotonic() + STORM_S
+    begin = time.monotonic()
     wrong: list[str] = []
 
     def client() -> int:
         asked = 0
-        while time.monotonic() < end:
+        while (lasted := time.monotonic() - begin) < STORM_S or (
+            lasted < LONGEST_STORM_S and engines.vllm(pod).total(PREEMPTIONS) - before < LEAST
+        ):
             number = next(numbers)
             # Each round has a salt of its own, so that it computes and stores, and repeats it once, so that it hits.
             which, salt = number % PROMPTS, f"storm{number // PROMPTS // 2}"
@@ -63,11 +68,11 @@ def test_storm(install: Install) -> None:
         asked = sum(future.result() for future in [pool.submit(client) for _ in range(AT_ONCE)])
     preempted = engines.vllm(pod).total(PREEMPTIONS) - before
     print(f"{asked} requests, {preempted:.0f} preemptions, {len(wrong)} other texts")
-    assert preempted >= 100
+    assert preempted >= LEAST
     wait_for("no block in use", lambda: engines.vllm(pod).total("vllm:kv_cache_usage_perc") == 0, 30)
     compared = sum(_compare(salt) for salt in _salts())
     print(f"{compared} chunks compared")
-    assert compared >= 100
+    assert compared >= LEAST
     assert not wrong, "\n".join(wrong)
 
 
