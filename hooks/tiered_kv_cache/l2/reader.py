@@ -94,6 +94,9 @@ class Reader:
         """An object that was just read, for the probe."""
         self._nowait = not parts.settings.direct_io and hasattr(os, "RWF_NOWAIT")
         """Until the filesystem says that it cannot."""
+        self._under_way = (0, 0)
+        """Bytes and chunks that loads wait for."""
+        self._count = threading.Lock()
         self._flights: dict[str, Flight] = {}
         self._lock = threading.Lock()
         self._buffer = _Buffer()
@@ -107,7 +110,10 @@ class Reader:
         ``chunks``: how many chunks of tokens the objects are, for what computing them would cost.
         """
 
+        size = sum(ref.length for ref, _ in items)
+
         def finish(task: Task) -> None:
+            self._counted(-size, -chunks)
             self._seconds.observe(time.monotonic() - task.started)
             for slot in task.slots:
                 if slot.cause is None:
@@ -118,7 +124,8 @@ class Reader:
 
         settings = self._settings
         now = time.monotonic()
-        deadline = now + self.allowed(sum(ref.length for ref, _ in items), chunks)
+        # What came before is read first, and would be computed first, too.
+        deadline = now + self.allowed(*self._counted(size, chunks))
         task = Task(
             items,
             deadline,
@@ -135,8 +142,14 @@ class Reader:
         for slot in task.slots:
             self._board(slot)
 
+    def _counted(self, size: int, chunks: int) -> tuple[int, int]:
+        """Add to what is under way; the sums."""
+        with self._count:
+            self._under_way = (self._under_way[0] + size, self._under_way[1] + chunks)
+            return self._under_way
+
     def allowed(self, size: int, chunks: int) -> float:
-        """Seconds that a load may take."""
+        """Seconds that loads of so much may take, all together."""
         settings = self._settings
         allowed = settings.load_base_ms + settings.load_ms_per_mib * size / (1 << 20)
         if settings.recompute_ms_per_chunk:

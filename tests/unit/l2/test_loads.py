@@ -314,6 +314,27 @@ def test_deadline_grows_with_bytes_and_never_beyond_what_computing_costs(tmp_pat
         assert b.tier.reader.allowed(1000 << 20, 1) == pytest.approx(20.5)
 
 
+def test_what_is_read_before_it_is_not_held_against_a_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bench(tmp_path, load_threads=1) as b:
+        b.store(*range(1, 6))
+        asked: list[tuple[int, int]] = []
+        allowed = b.tier.reader.allowed
+
+        def record(size: int, chunks: int) -> float:
+            asked.append((size, chunks))
+            return allowed(size, chunks)
+
+        monkeypatch.setattr(b.tier.reader, "allowed", record)
+        gate = threading.Event()
+        fault = Fault(monkeypatch, "preadv", "@", lambda real, *a: gate.wait(30) and real(*a))
+        loads = [b.begin(1, 2), b.begin(3, 4), b.begin(5)]
+        until(lambda: fault.calls == 1)
+        gate.set()
+        assert [load.causes() for load in loads] == [[None] * 2, [None] * 2, [None]]
+        assert b.load(1) == [None]
+        assert asked == [(2 * SIZE, 2), (4 * SIZE, 4), (5 * SIZE, 5), (SIZE, 1)]
+
+
 def test_what_is_in_the_page_cache_is_read_into_the_callers_memory_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
