@@ -53,6 +53,8 @@ def test_lmcaches_own_adapter(helm: Helm, layer: Json) -> None:
 
 SETTINGS: Json = {
     "recomputeMsPerChunk": 12.5,
+    "lookupDeadlineMs": 50,
+    "stallMs": 2000,
     "loadBaseMs": 200,
     "loadMsPerMiB": 5,
     "loadThreads": 16,
@@ -69,6 +71,8 @@ def test_settings_reach_the_adapter(helm: Helm) -> None:
         "/run/tkc/l2",
         "a-pod",
         recompute_ms_per_chunk=12.5,
+        lookup_deadline_ms=50,
+        stall_ms=2000,
         load_base_ms=200,
         load_ms_per_mib=5,
         load_threads=16,

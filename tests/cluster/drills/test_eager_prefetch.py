@@ -18,6 +18,8 @@ LENGTH = 1900
 ROUNDS = 4
 MODEL: dict[str, Any] = {
     **SMOLLM2,
+    # What is read from a disk that others use may stand still for longer than an NVMe.
+    "cache": {**SMOLLM2["cache"], "l2": {"settings": {"stallMs": 5000, "loadBaseMs": 20000}}},
     # Two at a time, so that the others wait in the queue.
     "engine": {"maxNumSeqs": 2},
 }

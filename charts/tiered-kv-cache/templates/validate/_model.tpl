@@ -6,7 +6,7 @@
       "engine.kvCacheDtype" "engine.tensorParallelSize" "engine.pipelineParallelSize" "engine.gpuMemoryUtilization" "engine.kvLoadFailurePolicy"
       "engine.maxModelLen" "engine.cpu.kvCacheSpaceGiB" "engine.cpu.ompThreadsBind"
       "cache.hashSeed" "cache.chunkSize" "cache.l0.enabled" "cache.l1.enabled" "cache.l1.memory" "cache.l2.enabled"
-      "cache.l2.adapter" "cache.l2.settings.recomputeMsPerChunk" "cache.l2.settings.loadBaseMs" "cache.l2.settings.loadMsPerMiB"
+      "cache.l2.adapter" "cache.l2.settings.recomputeMsPerChunk" "cache.l2.settings.lookupDeadlineMs" "cache.l2.settings.stallMs" "cache.l2.settings.loadBaseMs" "cache.l2.settings.loadMsPerMiB"
       "cache.l2.settings.loadThreads" "cache.l2.settings.storeThreads" "cache.l2.settings.storeQueueMiB" "cache.l2.settings.fsync"
       "cache.l2.settings.directIO"
       "routing.strategy" "routing.replicas" "routing.requestTimeoutSeconds" "routing.service.type" "routing.service.port"

@@ -80,6 +80,8 @@
         "base_path" (include "model-endpoint.engine.l2BasePath" .)
         "pod" "$(POD_NAME)"
         "recompute_ms_per_chunk" $settings.recomputeMsPerChunk
+        "lookup_deadline_ms" $settings.lookupDeadlineMs
+        "stall_ms" $settings.stallMs
         "load_base_ms" $settings.loadBaseMs
         "load_ms_per_mib" $settings.loadMsPerMiB
         "load_threads" (int64 $settings.loadThreads)
