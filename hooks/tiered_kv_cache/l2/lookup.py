@@ -93,9 +93,12 @@ class _Job:
 
 
 class Lookup:
-    """The lookups of one tier."""
+    """The lookups of one tier. ``reading``: monotonic time at which any load last got bytes."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, reading: Callable[[], float]) -> None:
+        self._reading = reading
+        self._answered = 0.0
+        """Monotonic time at which the filesystem last answered a lookup."""
         self._settings, self._tree, self._watch, self._metrics = parts[:4]
         self._breaker, self._present, self._unreadable = parts.breaker, parts.present, parts.unreadable
         self.pool = Pool("lookup", parts.settings.lookup_threads)
@@ -107,7 +110,7 @@ class Lookup:
 
         def finish(task: LookupTask) -> None:
             if task.cause == errors.DEADLINE:
-                self._breaker.trip(task.cause)
+                self._late(task.cause)
             done(task)  # First: the rest is not the request's business.
             self._seconds.observe(time.monotonic() - task.started)
             hits = sum(task.found)
@@ -143,6 +146,14 @@ class Lookup:
         for job in jobs:
             self.pool.submit(job)
 
+    def _late(self, cause: str) -> None:
+        """A lookup was given up. Where other things move, it may have been this machine that had no time for it."""
+        still = time.monotonic() - max(self._answered, self._reading())
+        if still >= self._settings.lookup_deadline_ms / 1000:
+            self._breaker.trip(cause)
+        else:
+            self._breaker.failed(cause)
+
     def look(self, task: LookupTask, positions: Sequence[int]) -> None:
         """Stat some objects. In a thread of the pool."""
         answers: dict[int, str | None] = {}
@@ -168,6 +179,7 @@ class Lookup:
             return cause
         except Exception:
             return errors.INTERNAL
+        self._answered = time.monotonic()
         if length == 0:
             return "ENOENT"
         # The wrong size is "absent" here and for stores, so that the next one repairs it. Where nothing of this kind was

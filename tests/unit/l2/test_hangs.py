@@ -172,6 +172,22 @@ def test_a_hung_lookup_is_a_miss_at_its_deadline(tmp_path: Path, monkeypatch: py
         until(lambda: b.lookup(*range(64)) == [True] * 64, "hits")
 
 
+def test_a_late_lookup_while_loads_move_is_one_failure_of_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bench(tmp_path, **SHORT, lookup_threads=8) as b:
+        b.store(1)
+        monkeypatch.setattr(b.tier.lookups, "_reading", time.monotonic)
+        hang = Hang()
+        Fault(monkeypatch, "lstat", "@", hang)
+        try:
+            for opened in (False, False, False, True):
+                assert b.lookup(1) == [False]
+                assert b.tier.read_breaker.is_open is opened
+        finally:
+            hang.released.set()
+
+
 def test_a_store_that_hangs_ends_at_its_deadline_and_never_becomes_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
