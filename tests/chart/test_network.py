@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json
+from chart.helm import Helm, Json, model
 
 
 def _peers(*peers: Any) -> Json:
@@ -128,3 +128,29 @@ def test_ranges_that_are_not_inside(helm: Helm, case: str) -> None:
             f"not a smaller range inside ipBlock.cidr: {cidr}",
         ],
     )
+
+
+def _listens(helm: Helm, *layers: Json) -> set[str]:
+    """Addresses after the flags that name one, of every server of a model."""
+    manifests = helm.template(*layers)
+    containers = [manifests.container("vllm"), manifests.container("lmcache")]
+    (router,) = [d for d in manifests.of("Deployment") if d["metadata"]["name"].endswith("-router")]
+    containers += router["spec"]["template"]["spec"]["containers"]
+    found = set()
+    for container in containers:
+        args = container["args"]
+        found |= {
+            args[at + 1] for at, flag in enumerate(args) if flag in ("--host", "--http-host", "--prometheus-host")
+        }
+    return found
+
+
+def test_servers_listen_on_the_familys_addresses(helm: Helm) -> None:
+    """OC-04. LMCache's message queue is for its own Pod."""
+    assert _listens(helm) == {"0.0.0.0", "127.0.0.1"}
+    assert _listens(helm, {"ipFamily": "IPv6"}) == {"::", "127.0.0.1"}
+
+
+def test_kvaware_knows_no_ipv6(helm: Helm) -> None:
+    values = model(routing={"strategy": "kvaware"}, cache={"chunkSize": 128}, engine={"blockSize": 128})
+    helm.assert_refused({"ipFamily": "IPv6", **values}, ['models.tiny.routing.strategy: "kvaware"', "ipFamily is IPv6"])

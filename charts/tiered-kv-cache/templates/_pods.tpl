@@ -84,3 +84,9 @@ affinity:
   nodeAffinity: {{ first $affinity }}
 {{- end }}
 {{- end -}}
+
+{{- /* Where servers listen: on every address. [::] takes IPv4 as well where a node has both; a node without IPv6 has no such
+       address. Context: root. */ -}}
+{{- define "tkc.anyAddress" -}}
+{{- ternary "::" "0.0.0.0" (eq (.tkc.values.ipFamily | default "IPv4") "IPv6") -}}
+{{- end -}}

@@ -40,6 +40,9 @@
 {{- /* Events describe L0; LMCache's own ones, about L1, come in the same stream with blocks of its chunk size. */ -}}
 {{- define "tkc.validate.routing.kvaware" -}}
 {{- $spec := .model.spec -}}
+{{- if eq (.root.tkc.values.ipFamily | default "IPv4") "IPv6" -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "routing.strategy" "why" "vLLM publishes the events that kvaware follows on IPv4 addresses only, and ipFamily is IPv6" "fix" "use strategy prefixaware") .) -}}
+{{- end -}}
 {{- if not $spec.cache.l0.enabled -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "routing.strategy" "why" "kvaware follows the events of L0, and cache.l0.enabled is false" "fix" "switch L0 on, or use strategy prefixaware") .) -}}
 {{- end -}}

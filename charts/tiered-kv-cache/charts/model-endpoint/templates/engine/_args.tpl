@@ -164,7 +164,7 @@
 - --served-model-name
 - {{ .servedName | quote }}
 - --host
-- 0.0.0.0
+- {{ include "tkc.anyAddress" .root | quote }}
 - --port
 - "8000"
 - --dtype

@@ -40,7 +40,7 @@
 - "6100"
 # Probes and verify reach health and metrics; the NetworkPolicy keeps everybody else out.
 - --http-host
-- 0.0.0.0
+- {{ include "tkc.anyAddress" .root | quote }}
 - --http-port
 - "8180"
 - --chunk-size

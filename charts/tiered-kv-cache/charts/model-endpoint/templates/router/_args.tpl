@@ -11,7 +11,7 @@
 {{- $routing := .spec.routing -}}
 {{- $policy := include "model-endpoint.router.policy" . -}}
 - --host
-- 0.0.0.0
+- {{ include "tkc.anyAddress" .root | quote }}
 - --port
 - "8000"
 - --policy
@@ -42,7 +42,7 @@
 - --service-discovery-port
 - "8000"
 - --prometheus-host
-- 0.0.0.0
+- {{ include "tkc.anyAddress" .root | quote }}
 - --prometheus-port
 - "29000"
 - --worker-startup-timeout-secs
