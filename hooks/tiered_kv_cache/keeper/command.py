@@ -16,7 +16,7 @@ from typing import Any
 from .. import names
 from ..findings import UsageError
 from ..termination import leave_message
-from . import config, kube, lease, report, server
+from . import config, kube, layout, lease, report, server
 from .config import Settings
 from .events import Events
 from .keeper import Keeper
@@ -84,14 +84,16 @@ def _taken(right: lease.Right, settings: Settings, keeper: Keeper) -> bool:
     """Wait until no other keeper works here; False where nobody has stored anything yet, and there is nothing to do."""
     right.fence = _fence(settings, keeper)
     while not right.take():
-        if not _is_tree(keeper):
+        if not _is_tree(settings, keeper):
             return False
         time.sleep(1)
     return True
 
 
-def _is_tree(keeper: Keeper) -> bool:
-    with keeper.x.tree.top() as top, keeper.x.tree.directory(top, "v1") as root:
+def _is_tree(settings: Settings, keeper: Keeper) -> bool:
+    # By a tree that asks for no right: there is none yet.
+    tree = Tree(settings.mount, Pace(0), keeper.watch)
+    with tree.top() as top, tree.directory(top, layout.VERSION) as root:
         return root is not None
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +14,10 @@ from tiered_kv_cache.__main__ import main
 from tiered_kv_cache.findings import UsageError
 from tiered_kv_cache.keeper import config, units
 from tiered_kv_cache.keeper.config import Limit
+from tiered_kv_cache.keeper.lease import Fence
+from tiered_kv_cache.keeper.pace import Pace
+from tiered_kv_cache.keeper.tree import Tree
+from tiered_kv_cache.keeper.watch import Watch
 
 from .volume import BLOCK, Volume
 
@@ -123,6 +130,24 @@ def test_once_where_nobody_has_stored_anything(
     assert main(["keeper", "--config", str(file), "--once", *more, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["fingerprints"] == []
     assert list(tmp_path.iterdir()) == [file]
+
+
+def test_once_waits_for_a_keeper_that_works(volume: Volume, tmp_path: Path) -> None:
+    volume.root().put("a")
+    other = Fence(Tree(str(volume.mount), Pace(0), Watch()), "other", 30)
+    assert other.take(chosen=False)
+    file = tmp_path / "keeper.json"
+    file.write_text(json.dumps({"mount": str(volume.mount)}))
+    # A process of its own: it ends itself when it fails.
+    command = [sys.executable, "-m", "tiered_kv_cache", "keeper", "--config", str(file), "--once"]
+    env = {**os.environ, "PYTHONPATH": str(Path(config.__file__).parents[2])}
+    with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as once:
+        with pytest.raises(subprocess.TimeoutExpired):
+            once.wait(3)
+        other.release()
+        said, _ = once.communicate(timeout=30)
+    assert once.returncode == 0, said
+    assert "retail" in said
 
 
 def test_once_on_no_volume_is_one_message(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
