@@ -91,8 +91,7 @@ def _taken(right: lease.Right, settings: Settings, keeper: Keeper) -> bool:
 
 
 def _is_tree(settings: Settings, keeper: Keeper) -> bool:
-    # By a tree that asks for no right: there is none yet.
-    tree = Tree(settings.mount, Pace(0), keeper.watch)
+    tree = _unguarded(settings, keeper)
     with tree.top() as top, tree.directory(top, layout.VERSION) as root:
         return root is not None
 
@@ -129,9 +128,12 @@ def _leave(code: int) -> None:
 
 
 def _fence(settings: Settings, keeper: Keeper, election: str = "") -> lease.Fence:
-    # A tree of its own: the fence must not ask itself whether it may write.
-    tree = Tree(settings.mount, Pace(0), keeper.watch)
-    return lease.Fence(tree, _identity(), settings.lease.seconds, election=election)
+    return lease.Fence(_unguarded(settings, keeper), _identity(), settings.lease.seconds, election=election)
+
+
+def _unguarded(settings: Settings, keeper: Keeper) -> Tree:
+    """A tree that asks for no right: what finds out whether there is one must not ask itself."""
+    return Tree(settings.mount, Pace(0), keeper.watch)
 
 
 def _identity() -> str:
