@@ -236,7 +236,7 @@ def service(
     election = KubeLease(api(server), "kv", name, who, seconds=1.5)
     right = Right(None, election)
     keeper = Keeper(settings, right.check)
-    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 1.5, election=name)
+    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 30, election=name)
     return Service(keeper, right, election, lambda line: None, lambda code: ended.append((who, code))), right
 
 
