@@ -37,10 +37,24 @@ NUMBERS: Json = {
 NUMBERS["hooks"]["verify"]["promptTokens"] = 1048577
 NUMBERS["models"]["tiny"]["engine"]["maxModelLen"] = 2097152
 
+POOL_VOLUME: Json = {"type": "curvine", "claimName": "", "hostPath": {"path": ""}}
+
 CASES: dict[str, Json] = {
     **{file.stem: yaml.safe_load(file.read_text()) for file in VALUES_FILES},
     "minimal": overlay(),
     "numbers": overlay(NUMBERS),
+    "own-pool": overlay(
+        {
+            "l2": {"volume": POOL_VOLUME},
+            "curvine": {
+                "workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}, "hostNetwork": True},
+                "config": {"worker": {"io_threads": 16}},
+            },
+        }
+    ),
+    "pool-of-another-release": overlay(
+        {"l2": {"volume": POOL_VOLUME}, "curvine": {"pool": {"release": "platform", "namespace": "kv", "masters": 3}}}
+    ),
     "no-l2": overlay({"l2": {"enabled": False}}),
     "model-without-l2": overlay(model(cache={"l2": {"enabled": False}})),
     "no-cache": overlay(model(cache={"l0": {"enabled": False}, "l1": {"enabled": False}, "l2": {"enabled": False}})),

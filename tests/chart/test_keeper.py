@@ -35,7 +35,7 @@ def test_defaults_bound_the_line_of_business_by_the_volume(helm: Helm) -> None:
     assert settings.lease.name == NAME
 
 
-@pytest.mark.parametrize(("quota", "of_model"), [("20Gi", "5Gi"), (20 * GIB, 5 * GIB)])
+@pytest.mark.parametrize(("quota", "of_model"), [("20Gi", "5Gi"), (20 * GIB, 5 * GIB), ("20971520Ki", "5242880Ki")])
 def test_quotas_watermarks_and_ttl(helm: Helm, quota: str | int, of_model: str | int) -> None:
     layers = (
         keeper(quota=quota, highWatermark=0.9, lowWatermark=0.5, ttl="90m"),

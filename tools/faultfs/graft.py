@@ -17,6 +17,7 @@ OPEN_TREE, MOVE_MOUNT = 428, 429
 AT_FDCWD, CLONE, CLOEXEC = -100, 1, os.O_CLOEXEC
 FROM_EMPTY_PATH = 4
 CLONE_NEWNS = 0x20000
+MNT_DETACH = 2
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,6 +50,9 @@ def main(pid: str, mount: str, target: str) -> None:
     tree = _called("open_tree", _libc.syscall(OPEN_TREE, AT_FDCWD, mount.encode(), CLONE | CLOEXEC))
     theirs = os.open(f"/proc/{pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
     _called("setns", _libc.setns(theirs, CLONE_NEWNS))
+    # What an earlier run left there when it was killed: dead by now, so that nothing could even look at the directory.
+    while _libc.umount2(target.encode(), MNT_DETACH) == 0:
+        pass
     Path(target).mkdir(parents=True, exist_ok=True)
     _called("move_mount", _libc.syscall(MOVE_MOUNT, tree, b"", AT_FDCWD, target.encode(), FROM_EMPTY_PATH))
 

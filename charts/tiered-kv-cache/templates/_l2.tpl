@@ -28,8 +28,36 @@
 {{- .l2Config | sha256sum | trunc 16 -}}
 {{- end -}}
 
+{{- /* Where the tree begins in the Pods. A pool is mounted one level below the volume, so that it can be mounted again while
+       they run; what is there without it nobody can write to. Context: root. */ -}}
+{{- define "tkc.l2.directory" -}}
+{{- .tkc.values.l2.mountPath }}{{ if include "curvine.used" . }}/fs{{ end -}}
+{{- end -}}
+
 {{- /* Directory of a model in the Pods, which holds one root for each fingerprint. Context: model context. */ -}}
 {{- define "tkc.l2.parent" -}}
-{{- $values := .root.tkc.values -}}
-{{- printf "%s/v1/%s/%s" $values.l2.mountPath $values.lineOfBusiness .name -}}
+{{- printf "%s/v1/%s/%s" (include "tkc.l2.directory" .root) .root.tkc.values.lineOfBusiness .name -}}
+{{- end -}}
+
+{{- /* The mount of the volume in a container. Context: dict root, readOnly (optional). YAML list. */ -}}
+{{- define "tkc.l2.mount" -}}
+- name: l2
+  mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+{{- if .readOnly }}
+  readOnly: true
+{{- end }}
+{{- if include "curvine.used" .root }}
+  # A pool that is mounted again appears here.
+  mountPropagation: HostToContainer
+{{- end }}
+{{- end -}}
+
+{{- /* Directory of the nodes that the volume is, where it is one: of a pool this line of business's part. Context: root. */ -}}
+{{- define "tkc.l2.nodePath" -}}
+{{- $l2 := .tkc.values.l2 -}}
+{{- if include "curvine.used" . -}}
+{{-   with .tkc.values.lineOfBusiness }}{{ printf "%s/%s" (include "curvine.client.directory" $) . }}{{ end -}}
+{{- else if and $l2.enabled (eq $l2.volume.type "hostPath") -}}
+{{-   dig "hostPath" "path" "" $l2.volume -}}
+{{- end -}}
 {{- end -}}

@@ -14,7 +14,7 @@
 {{- /* "true" if the context is a quantity that we can count with, else nothing. */ -}}
 {{- define "tkc.quantity.valid" -}}
 {{- $text := include "tkc.scalar" . -}}
-{{- $number := trimAll "mkMGTPEi" $text -}}
+{{- $number := trimAll "mkKMGTPEi" $text -}}
 {{- /* Two small questions cost half of what one pattern for both would: patterns are compiled at each use. */ -}}
 {{- if has (trimPrefix $number $text) (list "" "m" "k" "M" "G" "T" "P" "E" "Ki" "Mi" "Gi" "Ti" "Pi" "Ei") -}}
 {{-   if regexMatch "^[0-9]+(\\.[0-9]+)?$" $number }}true{{ end -}}
@@ -24,7 +24,7 @@
 {{- /* A valid quantity as whole thousandths of its unit (bytes or cores). */ -}}
 {{- define "tkc.quantity.milli" -}}
 {{- $text := include "tkc.scalar" . -}}
-{{- $number := trimAll "mkMGTPEi" $text -}}
+{{- $number := trimAll "mkKMGTPEi" $text -}}
 {{- $unit := trimPrefix $number $text -}}
 {{- $factors := dict "m" 1 "" 1000 "k" 1000000 "M" 1000000000 "G" 1000000000000 "T" 1000000000000000 "P" 1000000000000000000
       "Ki" 1024000 "Mi" 1048576000 "Gi" 1073741824000 "Ti" 1099511627776000 "Pi" 1125899906842624000 -}}

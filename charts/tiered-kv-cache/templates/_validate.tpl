@@ -5,6 +5,7 @@
 {{- $release := dict "root" . "faults" $faults -}}
 {{- include "tkc.validate.release" $release -}}
 {{- include "tkc.validate.l2" $release -}}
+{{- include "tkc.validate.curvine" $release -}}
 {{- include "tkc.validate.keeper" $release -}}
 {{- include "tkc.validate.network" $release -}}
 {{- include "tkc.validate.hooks" $release -}}

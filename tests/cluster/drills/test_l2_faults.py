@@ -130,12 +130,16 @@ class Client:
         return hit
 
     def back(self, seen: Seen) -> float | None:
-        """Seconds until all that was kept hits again; None when it takes too long."""
-        begin = time.monotonic()
-        while time.monotonic() - begin < BACK_S:
-            if sum(self.warm(prompt, seen) for prompt in self.kept) == KEPT:
-                return time.monotonic() - begin
-        return None
+        """Seconds until the last miss had its answer, before all that was kept hit again; None when it takes too long."""
+        begin = last = time.monotonic()
+        hits = 0
+        while hits < KEPT:
+            hits = hits + 1 if self.warm(next(self._turn), seen) else 0
+            if not hits:
+                last = time.monotonic()
+                if last - begin > BACK_S:
+                    return None
+        return last - begin
 
     def _ask(self, prompt: list[int], seen: Seen) -> Completion | None:
         try:
@@ -190,11 +194,12 @@ def test_each_fault(install: Install, faulty: FaultFs, adapter: str) -> None:
         after = Seen()
         back = now.back(after)
         settled = now.steady(3)
-        # What was stored meanwhile may be damaged: it must then be a miss.
+        # What was stored meanwhile may be damaged, or not there: it must then be a miss.
+        stored = Seen()
         for prompt in fresh:
-            now.warm(prompt, settled)
-        failed = [*during.failed, *after.failed, *settled.failed]
-        wrong = [*during.wrong, *after.wrong, *settled.wrong]
+            now.warm(prompt, stored)
+        failed = [text for seen in (during, after, settled, stored) for text in seen.failed]
+        wrong = [text for seen in (during, after, settled, stored) for text in seen.wrong]
         colds += during.cold
         rows.append(_row(name, (before, during, settled), back, len(failed), len(wrong)))
         print(rows[-1], flush=True)

@@ -37,14 +37,19 @@
 {{-     $_ := set $all $name (dict "quota" (include "tkc.scalar" $one.quota) "models" $own) -}}
 {{-   end -}}
 {{- end -}}
-{{- toJson (dict
-      "mount" $l2.mountPath
+{{- $pool := dict -}}
+{{- if include "curvine.used" . -}}
+{{- /* Unreadable files come back with their worker: one that is missing is in the masters' count of lost ones. */ -}}
+{{-   $pool = dict "pool" (dict "urls" (include "curvine.masters.metrics" . | fromJsonArray) "workers" 1) -}}
+{{- end -}}
+{{- toJson (merge $pool (dict
+      "mount" (include "tkc.l2.directory" .)
       "linesOfBusiness" $all
       "highWatermark" $keeper.highWatermark
       "lowWatermark" $keeper.lowWatermark
       "ttl" $keeper.ttl
       "port" 9400
-      "lease" (dict "name" (include "tkc.keeper.name" .) "namespace" .Release.Namespace)) -}}
+      "lease" (dict "name" (include "tkc.keeper.name" .) "namespace" .Release.Namespace))) -}}
 {{- end -}}
 
 {{- /* What it may do. Context: its name. */ -}}

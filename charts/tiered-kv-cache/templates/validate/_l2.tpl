@@ -27,6 +27,12 @@
             "fix" "set l2.volume.type: hostPath, or hostPath.path: \"\"") -}}
 {{-   end -}}
 {{-   include "tkc.validate.claimName" (dict "faults" .faults "key" "l2.volume.claimName" "claim" $claim) -}}
+{{- else if eq $l2.volume.type "curvine" -}}
+{{-   range $key, $value := dict "claimName" $claim "hostPath.path" $path -}}
+{{-     if $value -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" (printf "l2.volume.%s" $key) "value" $value "why" "l2.volume.type is curvine, so that it would be ignored" "fix" "leave it empty, or choose another type") -}}
+{{-     end -}}
+{{-   end -}}
 {{- else -}}
 {{-   if and $used (not $path) -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.hostPath.path" "value" "" "why" "l2.volume.type is hostPath, and a model uses L2"

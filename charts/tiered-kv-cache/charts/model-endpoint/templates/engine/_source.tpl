@@ -41,8 +41,7 @@
 {{- /* Mounts of the container that LMCache runs in. YAML list, or nothing. */ -}}
 {{- define "model-endpoint.engine.l2Mounts" -}}
 {{- if .l2 -}}
-- name: l2
-  mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+{{ include "tkc.l2.mount" (dict "root" .root) }}
 - name: run
   mountPath: /run/tkc
   readOnly: true
@@ -184,8 +183,7 @@ securityContext:
 terminationMessagePolicy: FallbackToLogsOnError
 volumeMounts:
 {{- if .l2 }}
-  - name: l2
-    mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+  {{- include "tkc.l2.mount" (dict "root" .root) | nindent 2 }}
 {{- end }}
 {{- if or .l2 .spec.source.imagePath }}
   - name: run

@@ -1,0 +1,112 @@
+{{- /* Rules for the pool. Context everywhere: dict root, faults. */ -}}
+{{- define "tkc.validate.curvine" -}}
+{{- $values := .root.tkc.values -}}
+{{- if include "curvine.used" .root -}}
+{{-   if include "curvine.own" .root -}}
+{{-     $paths := list "image.repository" "image.pullPolicy" "logLevel" "blockSize" "masters.replicas" "masters.storage.size" "workers.disk.path" "workers.disk.size" "workers.disk.reserve" "workers.disk.type" "client.directory" -}}
+{{-     $all := list -}}
+{{-     range $paths -}}{{- $all = append $all (printf "curvine.%s" .) -}}{{- end -}}
+{{-     if include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" $all) -}}
+{{-       include "tkc.validate.curvine.own" . -}}
+{{-     end -}}
+{{-   else -}}
+{{-     include "tkc.validate.curvine.other" . -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* A pool that another release runs. */ -}}
+{{- define "tkc.validate.curvine.other" -}}
+{{- $curvine := .root.tkc.values.curvine -}}
+{{- $key := include "curvine.key" .root -}}
+{{- if not (include "tkc.validate.cleanPath" $curvine.client.directory) -}}
+{{-   include "tkc.validate.curvine.directory" . -}}
+{{- end -}}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?\\.[a-z]([-a-z0-9]*[a-z0-9])?$" $key) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.pool" "value" $curvine.pool "why" "not a release and its namespace" "fix" "write them as: helm list -A shows them") -}}
+{{- end -}}
+{{- with $curvine.linesOfBusiness -}}
+{{-   include "tkc.fault" (dict "faults" $.faults "key" "curvine.linesOfBusiness" "value" . "why" (printf "the pool is another release's (curvine.pool.release: %s), which alone can give parts of it" $curvine.pool.release)
+          "fix" "name them in the values of that release") -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tkc.validate.curvine.directory" -}}
+{{- include "tkc.fault" (dict "faults" .faults "key" "curvine.client.directory" "value" .root.tkc.values.curvine.client.directory "why" "not an absolute path without ., .. and empty parts" "fix" "write it like /var/lib/tiered-kv-cache") -}}
+{{- end -}}
+
+{{- /* The release's own pool. */ -}}
+{{- define "tkc.validate.curvine.own" -}}
+{{- $values := .root.tkc.values -}}
+{{- $curvine := $values.curvine -}}
+{{- $disk := $curvine.workers.disk -}}
+{{- $faults := .faults -}}
+{{- $prefix := include "tkc.prefix" .root -}}
+{{- if gt (len $prefix) 36 -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "nameOverride" "value" $prefix "why" (printf "%d characters; a pool's Pods have room for 36" (len $prefix)) "fix" "set a shorter one, or a shorter release name") -}}
+{{- end -}}
+{{- include "tkc.validate.image" (dict "faults" $faults "key" "curvine.image" "image" $curvine.image) -}}
+{{- $write := "write digits and a unit, for example 800Gi" -}}
+{{- $key := "curvine.workers.disk.path" -}}
+{{- if not $disk.path -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" $key "value" "" "why" "l2.volume.type is curvine, and its workers keep the blocks there"
+        "fix" "name the directory on the nodes' NVMe, for example /opt/dlami/nvme on AWS's images, or join another release's pool: curvine.pool.release") -}}
+{{- else if not (include "tkc.validate.cleanPath" $disk.path) -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" $key "value" $disk.path "why" "not an absolute path without ., .. and empty parts" "fix" "write it like /opt/dlami/nvme") -}}
+{{- else if and (include "tkc.validate.cleanPath" $curvine.client.directory) (include "tkc.validate.overlap" (list $disk.path $curvine.client.directory)) -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" $key "value" $disk.path "why" (printf "curvine.client.directory (%s) lies in it or around it: the pool would appear inside its own disk" $curvine.client.directory) "fix" "keep the two apart") -}}
+{{- end -}}
+{{- if not (include "tkc.validate.cleanPath" $curvine.client.directory) -}}
+{{-   include "tkc.validate.curvine.directory" . -}}
+{{- end -}}
+{{- $sizes := dict "curvine.workers.disk.size" $disk.size "curvine.masters.storage.size" $curvine.masters.storage.size "curvine.blockSize" $curvine.blockSize -}}
+{{- range $name, $size := $sizes -}}
+{{-   if not (include "tkc.quantity.size" $size) -}}
+{{-     include "tkc.fault" (dict "faults" $faults "key" $name "value" $size "why" (ternary "without a size a worker would take the whole disk" "not a whole number of bytes above 0" (and (eq $name "curvine.workers.disk.size") (eq (toString $size) ""))) "fix" $write) -}}
+{{-   end -}}
+{{- end -}}
+{{- if not (include "tkc.quantity.valid" $disk.reserve) -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.workers.disk.reserve" "value" $disk.reserve "why" "not a number of bytes" "fix" $write) -}}
+{{- end -}}
+{{- if include "tkc.quantity.size" $curvine.blockSize -}}
+{{-   $block := include "tkc.quantity.bytes" $curvine.blockSize | int64 -}}
+{{-   if lt $block 1048576 -}}
+{{-     include "tkc.fault" (dict "faults" $faults "key" "curvine.blockSize" "value" $curvine.blockSize "why" "below 1Mi, with which every write fails" "fix" "write 64Mi, or the size of the largest object") -}}
+{{-   else if and (include "tkc.quantity.size" $disk.size) (lt (include "tkc.quantity.bytes" $disk.size | int64) (mul 4 $block)) -}}
+{{-     include "tkc.fault" (dict "faults" $faults "key" "curvine.workers.disk.size" "value" $disk.size "why" (printf "a worker whose free space is below a block (curvine.blockSize: %s) is full, so that this disk would hardly take any" (include "tkc.scalar" $curvine.blockSize)) "fix" "give it at least four blocks") -}}
+{{-   end -}}
+{{- end -}}
+{{- range $part := list "masters" "workers" "client" -}}
+{{-   include "tkc.validate.resources" (dict "faults" $faults "key" (printf "curvine.%s.resources" $part) "resources" (index $curvine $part "resources" | default dict)) -}}
+{{- end -}}
+{{- if not (include "curvine.tenants" .root | fromJsonArray) -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.linesOfBusiness" "value" $curvine.linesOfBusiness "why" "nobody has a part of the pool: neither lineOfBusiness nor this list names one"
+        "fix" "name those whose releases will use it, for example [retail]") -}}
+{{- end -}}
+{{- range $index, $name := $curvine.linesOfBusiness -}}
+{{-   if not (regexMatch "^[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?$" (toString $name)) -}}
+{{-     include "tkc.fault" (dict "faults" $faults "key" (printf "curvine.linesOfBusiness[%d]" $index) "value" $name "why" "not the name of a line of business" "fix" "write lineOfBusiness of the other release: at most 30 of a-z, 0-9 and \"-\"") -}}
+{{-   end -}}
+{{- end -}}
+{{- include "tkc.validate.curvine.config" . -}}
+{{- end -}}
+
+{{- /* Curvine's own settings: it takes unknown names without a word. */ -}}
+{{- define "tkc.validate.curvine.config" -}}
+{{- $known := include "curvine.config.names" . | fromJson -}}
+{{- range $table, $own := index .root.tkc.values.curvine "config" -}}
+{{-   $names := index $known $table -}}
+{{-   range $name, $value := $own -}}
+{{-     $key := printf "curvine.config.%s.%s" $table $name -}}
+{{-     if hasKey $names.elsewhere $name -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" "the chart computes it" "fix" (get $names.elsewhere $name)) -}}
+{{-     else if and (hasKey $names.harmful $name) (has (get $names.harmful $name).value (list "*" (toString $value))) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" (get $names.harmful $name).why "fix" (get $names.harmful $name).fix) -}}
+{{-     else if not (or (has $name $names.known) (hasKey $names.harmful $name)) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" (printf "Curvine has no such setting in [%s], and would ignore it without a word" $table) "fix" "correct the name, or take it out") -}}
+{{-     else if or (kindIs "map" $value) (kindIs "slice" $value) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" "a text, a number or true and false are wanted" "fix" "write one of them") -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
