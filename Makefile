@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart router faults property scheduling cluster drills images render-bench schema golden lock
+.PHONY: up down status test test-fast lint unit chart router faults property scheduling cluster drills test-curvine images render-bench schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -26,6 +26,9 @@ property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a l
 
 drills:     ## storms and broken parts on real engines, minutes each; not in `make test`
 	@$(RUN) testing drills
+
+test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<reference, or path of an image archive>
+	@CURVINE_IMAGE=$(CURVINE_IMAGE) $(RUN) testing curvine
 
 images:     ## build the container images
 	@$(RUN) local_cluster images

@@ -61,7 +61,11 @@ def test_all_parts_have_the_same_masters(helm: Helm, replicas: int) -> None:
     peers = found["master"]["journal"]["journal_addrs"]
     assert peers == [{"id": n + 1, "hostname": host, "port": 8996} for n, host in enumerate(hosts)]
     stateful = manifests.get("StatefulSet", MASTER)["spec"]
-    assert (stateful["replicas"], stateful["serviceName"], stateful["podManagementPolicy"]) == (replicas, MASTER, "Parallel")
+    assert (stateful["replicas"], stateful["serviceName"], stateful["podManagementPolicy"]) == (
+        replicas,
+        MASTER,
+        "Parallel",
+    )
     master = container(spec(manifests, "StatefulSet", MASTER), "master")
     assert environment(master)["CURVINE_MASTER_HOSTNAME"] == f"$(POD_NAME).{MASTER}.{namespace}.svc"
     budgets = [each["metadata"]["name"] for each in manifests.of("PodDisruptionBudget")]
@@ -100,7 +104,10 @@ def test_addresses_of_nodes_where_writes_shall_stay_local(helm: Helm) -> None:
         manifests = helm.template(pool(workers={"disk": {"path": "/mnt/nvme", "size": "100Gi"}, "hostNetwork": own}))
         worker, client = spec(manifests, "DaemonSet", WORKER), spec(manifests, "DaemonSet", CLIENT)
         assert worker.get("hostNetwork", False) is own
-        for pod, name, variable in ((worker, "worker", "CURVINE_WORKER_HOSTNAME"), (client, "mount", "CURVINE_CLIENT_HOSTNAME")):
+        for pod, name, variable in (
+            (worker, "worker", "CURVINE_WORKER_HOSTNAME"),
+            (client, "mount", "CURVINE_CLIENT_HOSTNAME"),
+        ):
             (env,) = [e for e in container(pod, name)["env"] if e["name"] == variable]
             assert env["valueFrom"]["fieldRef"]["fieldPath"] == field
 
@@ -161,11 +168,15 @@ def _pods(manifests: Manifests) -> dict[str, Json]:
 
 
 def test_a_platform_release_and_one_that_joins_it(helm: Helm) -> None:
-    platform = helm.template({**pool(linesOfBusiness=["retail", "cards"]), "lineOfBusiness": "", "models": {"tiny": None}})
+    platform = helm.template(
+        {**pool(linesOfBusiness=["retail", "cards"]), "lineOfBusiness": "", "models": {"tiny": None}}
+    )
     client = container(spec(platform, "DaemonSet", CLIENT), "mount")
     assert environment(client)["POOL_LINES"] == "cards retail"
     assert not platform.of("PersistentVolumeClaim")
-    joined = helm.template({**pool(pool={"release": "kv", "namespace": "platform", "masters": 3}), "lineOfBusiness": "cards"})
+    joined = helm.template(
+        {**pool(pool={"release": "kv", "namespace": "platform", "masters": 3}), "lineOfBusiness": "cards"}
+    )
     assert not joined.of("DaemonSet")
     assert not joined.of("StatefulSet")
     (made,) = joined.of("PersistentVolume")
@@ -237,11 +248,28 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     ),
     "a computed setting": (
         pool(config={"client": {"block_size": "1MB"}, "journal": {"journal_addrs": "x"}}),
-        ["curvine.config.client.block_size", "set curvine.blockSize", "curvine.config.journal.journal_addrs", "set curvine.masters.replicas"],
+        [
+            "curvine.config.client.block_size",
+            "set curvine.blockSize",
+            "curvine.config.journal.journal_addrs",
+            "set curvine.masters.replicas",
+        ],
     ),
     "settings that break the tier": (
-        pool(config={"client": {"ttl_ms": "1h", "short_circuit": True}, "fuse": {"check_permission": False}, "master": {"enable_quota_eviction": True}}),
-        ["config.client.ttl_ms", "config.client.short_circuit", "config.fuse.check_permission", "config.master.enable_quota_eviction", "4 faults"],
+        pool(
+            config={
+                "client": {"ttl_ms": "1h", "short_circuit": True},
+                "fuse": {"check_permission": False},
+                "master": {"enable_quota_eviction": True},
+            }
+        ),
+        [
+            "config.client.ttl_ms",
+            "config.client.short_circuit",
+            "config.fuse.check_permission",
+            "config.master.enable_quota_eviction",
+            "4 faults",
+        ],
     ),
     "nobody has a part": (
         {**pool(), "lineOfBusiness": "", "models": {"tiny": None}},
@@ -267,6 +295,8 @@ def test_refused(helm: Helm, case: str) -> None:
 
 
 def test_harmless_values_of_those_settings_pass(helm: Helm) -> None:
-    values = pool(config={"client": {"short_circuit": False}, "fuse": {"check_permission": True, "enable_splice": False}})
+    values = pool(
+        config={"client": {"short_circuit": False}, "fuse": {"check_permission": True, "enable_splice": False}}
+    )
     fuse = all_settings(helm.template(values))["client"]["fuse"]
     assert (fuse["check_permission"], fuse["enable_splice"]) == (True, False)

@@ -1,4 +1,4 @@
-"""`python -m testing all`, `fast`, or one part: see PARTS; also `drills`, `render-bench` and `golden`."""
+"""`python -m testing all`, `fast`, or one part: see PARTS; also `drills`, `curvine`, `render-bench` and `golden`."""
 
 from __future__ import annotations
 
@@ -28,17 +28,28 @@ def pytest(*arguments: str) -> Part:
     )
 
 
-def cluster(marked: str = "not long") -> bool:
+def cluster(marked: str = "not long and not curvine") -> bool:
     """The cluster tests with these marks; makes the cluster when there is none, and keeps it."""
     with machine_lock("make cluster"):
         kind = Kind()
         demo.image_values(demo.cluster(kind))
         print(table(), flush=True)
         # The long ones print what they measure.
-        shown = ["-v", "-s"] if marked == "long" else ["-v"]
+        shown = ["-v", "-s"] if marked in ("long", "curvine") else ["-v"]
         return pytest(
             *shown, "-m", marked, "tests/cluster", "--cluster-type", "external", "--kubeconfig", str(kind.kubeconfig)
         )()
+
+
+def curvine() -> int:
+    """The tests of a real pool, for which somebody must give Curvine's image: it is on no package registry."""
+    if not os.environ.get("CURVINE_IMAGE"):
+        print(
+            "skipped: CURVINE_IMAGE is not set. It is a reference that the nodes can pull, or the path of an image archive:\n"
+            "  make test-curvine CURVINE_IMAGE=ghcr.io/curvineio/curvine:v0.4.1"
+        )
+        return 0
+    return 0 if cluster("curvine") else 1
 
 
 def scheduling() -> bool:
@@ -62,7 +73,7 @@ RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] f
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="testing", description=__doc__)
-    parser.add_argument("run", choices=[*RUNS, "golden", "drills", "render-bench"])
+    parser.add_argument("run", choices=[*RUNS, "golden", "drills", "curvine", "render-bench"])
     chosen = parser.parse_args().run
     if chosen == "golden":
         return 0 if pytest("-q", "tests/chart", "--update-golden")() else 1
@@ -71,6 +82,8 @@ def main() -> int:
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
     if chosen == "drills":
         return 0 if cluster("long") else 1
+    if chosen == "curvine":
+        return curvine()
     rows: list[tuple[str, float, bool]] = []
     for name in RUNS[chosen]:
         print(f"\n=== {name} ===", flush=True)

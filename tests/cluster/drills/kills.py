@@ -53,8 +53,12 @@ class Part:
             except httpx.HTTPError:
                 pass
             if self.process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"{self.name} is not ready: {self._log.read_text()[-3000:]}")
+                raise RuntimeError(f"{self.name} is not ready: {self.tail()}")
             time.sleep(0.1)
+
+    def tail(self) -> str:
+        """The end of its log."""
+        return self._log.read_text()[-3000:]
 
     def kill(self, dice: random.Random) -> str:
         """SIGKILL to one of its processes, then to all that are left, as when a container ends; what was hit first."""
@@ -148,7 +152,7 @@ class Run:
         self._same(f"run {number}, while {name} was killed", answers.get("kept"), self._truth[which])
         self.parts[name].start()
         self.parts[name].wait_ready()
-        truth = self._ask(fresh, salt=f"truth{number}")
+        truth = self._sure(f"run {number}, after {name} was killed", fresh, salt=f"truth{number}")
         self._same(f"run {number}, new, while {name} was killed", answers.get("new"), truth)
         # Again, from L2 where it is there.
         self._clear()
@@ -157,6 +161,19 @@ class Run:
             self._same(f"run {number}, {what}, after {name} was killed", self._ask(prompt), right)
         self.told["chunks hit in L2 afterwards"] += int(self._l2_hits() - before) // CHUNK
         return f"{name}: {title}"
+
+    def _sure(self, where: str, prompt: list[int], salt: str) -> str:
+        """The answer, for which the engine is started again if it has ended without being killed, which is told."""
+        try:
+            return self._ask(prompt, salt)
+        except httpx.HTTPError as error:
+            vllm = self.parts["vllm"]
+            time.sleep(2)
+            self.failed.append(f"{where}: {error!r}; vLLM ended with {vllm.process.poll()}: {vllm.tail()}")
+            vllm.end()
+            vllm.start()
+            vllm.wait_ready()
+            return self._ask(prompt, salt)
 
     def _same(self, where: str, text: str | None, right: str) -> None:
         if text is not None:

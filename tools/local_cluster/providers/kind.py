@@ -68,7 +68,7 @@ class Kind:
             say("cluster: already running")
         else:
             self._create(archives)
-        self._load(archives)
+        self.load(archives)
 
     def check(self) -> None:
         """Refuse a machine that cannot hold the cluster, before anything is built."""
@@ -207,8 +207,12 @@ class Kind:
                 seed.clone(PLACES.state / f"node-{index}")
         return image.name
 
-    def _load(self, archives: dict[str, Path]) -> None:
-        """Put images that a running node lacks into it, from the archive folder that all nodes mount."""
+    def load(self, archives: dict[str, Path]) -> None:
+        """Put images that a running node lacks into it, from the archive folder that all nodes mount (PLACES.images).
+
+        Args:
+            archives: archive of each image, by the reference that it has in the nodes.
+        """
         for node in self.nodes()[1:]:  # none of our Pods runs on the control plane
             ctr = self.engine.words("exec", node, "ctr", "-n", "k8s.io", "images")
             present = set(output([*ctr, "ls", "-q"], env=self.engine.env).split())
