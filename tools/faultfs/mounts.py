@@ -25,10 +25,10 @@ class Mount:
     device: str
 
 
-def all_mounts() -> list[Mount]:
-    """Every mount, the newest last."""
+def all_mounts(process: int | str = "self") -> list[Mount]:
+    """Every mount that a process sees, the newest last."""
     found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in Path(f"/proc/{process}/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         fields, (kind, source) = before.split(), after.split()[:2]
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])

@@ -63,7 +63,7 @@ PARTS: dict[str, Part] = {
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
     "router": pytest("-q", "-n", "auto", "tests/router"),
-    "faults": pytest("-q", "tests/faultfs", "tests/l2faults"),
+    "faults": pytest("-q", "tests/faultfs", "tests/l2faults", "tests/pool_mount"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
     "scheduling": scheduling,
     "cluster": cluster,

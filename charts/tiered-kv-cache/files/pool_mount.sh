@@ -22,6 +22,9 @@ set -u
 # POOL_LINES and POOL_COMMAND are split into words; none of them is a pattern.
 set -f
 umask 022
+# Ranges such as a-z mean ASCII, and the tools' messages are the ones that are written down somewhere.
+LC_ALL=C
+export LC_ALL
 
 POOL_DIR=${POOL_DIR-/pool}
 POOL_LINES=${POOL_LINES-}
@@ -55,7 +58,7 @@ fault() {
 
 number() { # NAME VALUE LEAST MOST
   case $2 in
-    '' | *[!0-9]* | ???????????*) fault "$1=\"$2\": not a number. fix: an integer from $3 to $4" ;;
+    '' | *[!0-9]* | 0?* | ???????????*) fault "$1=\"$2\": not a number. fix: an integer from $3 to $4" ;;
     *) [ "$2" -ge "$3" ] && [ "$2" -le "$4" ] || fault "$1=$2: out of range. fix: an integer from $3 to $4" ;;
   esac
 }
@@ -89,6 +92,7 @@ directory_is_shared() {
   [ "$real" = "$POOL_DIR" ] || fault "POOL_DIR=$POOL_DIR: it is $real in truth. fix: POOL_DIR=$real"
   sharing='' best=''
   IFS=$newline
+  # shellcheck disable=SC2013 # lines, by IFS
   for entry in $(cat /proc/self/mountinfo); do
     IFS=$words
     # shellcheck disable=SC2086 # the table's columns
@@ -194,6 +198,7 @@ end_command() {
 look() {
   ours=''
   IFS=$newline
+  # shellcheck disable=SC2013 # lines, by IFS
   for entry in $(cat /proc/self/mountinfo); do
     IFS=$words
     # shellcheck disable=SC2086 # the table's columns
@@ -246,7 +251,7 @@ detach() { # all|binds|POINT
 
 folder() { # PATH MODE
   if [ -L "$1" ] || { [ -e "$1" ] && [ ! -d "$1" ]; }; then
-    say "$1: not a directory. fix: remove it on the node"
+    echo "$1 is not a directory. fix: remove it on the node"
     return 1
   fi
   [ -d "$1" ] || mkdir "$1" || return 1
@@ -254,6 +259,7 @@ folder() { # PATH MODE
   [ "$(stat -c %a "$1")" = "${2#0}" ] || chmod "$2" "$1"
 }
 
+# The node's directories.
 folders() {
   folder "$POOL_DIR/.pool" 0700 && folder "$pool" 0555 || return 1
   for line in $POOL_LINES; do
@@ -263,6 +269,7 @@ folders() {
 
 # A line's directory in the pool, and its bind mount. From inside the pool, by relative paths: if the mount goes away
 # meanwhile they lead nowhere, and never to the node's own disk below it.
+# shellcheck disable=SC2329 # called by way of within
 bind() { # LINE
   source=$POOL_SUBDIRECTORY/$1
   cd "$pool" || return 1
@@ -275,12 +282,14 @@ bind() { # LINE
     echo "$source of the pool is a symbolic link. fix: remove it"
     return 1
   fi
-  [ -d "$source" ] || mkdir -p -m 0770 "$source" || return 1
+  # Another node may make it at the same time.
+  [ -d "$source" ] || mkdir -m 0770 "$source" || [ -d "$source" ] || return 1
   [ "$(stat -c '%u:%g' "$source")" = "$POOL_UID:$POOL_GID" ] || chown "$POOL_UID:$POOL_GID" "$source" || return 1
   [ "$(stat -c %a "$source")" = 770 ] || chmod 0770 "$source" || return 1
   mount -c --bind "$source" "$POOL_DIR/$1/fs"
 }
 
+# shellcheck disable=SC2329 # called by way of within
 try_bind() { # LINE
   if problem=$(bind "$1" 2>&1); then
     say "$1: bound to $POOL_SUBDIRECTORY/$1 of the pool"
@@ -294,6 +303,7 @@ try_bind() { # LINE
 bind_missing() {
   now
   [ "$time" -ge "$bind_at" ] || return
+  failed=''
   for line in $POOL_LINES; do
     uppermost "$POOL_DIR/$line/fs"
     [ "$top" != "$device /$POOL_SUBDIRECTORY/$line" ] || continue
@@ -301,13 +311,19 @@ bind_missing() {
     detach "$POOL_DIR/$line/fs"
     within try_bind "$line"
     case $? in
-      0) continue ;;
-      124) [ -n "$stopping" ] || ! alive "$command" || say "$line: not bound: the pool does not answer. Tried again in $AGAIN_SECONDS s" ;;
+      0) ;;
+      124)
+        # Whoever comes next would wait as long.
+        [ -n "$stopping" ] || ! alive "$command" || say "$line: not bound: the pool does not answer. Tried again in $AGAIN_SECONDS s"
+        failed=1
+        break
+        ;;
+      *) failed=1 ;;
     esac
-    now
-    bind_at=$((time + AGAIN_SECONDS * 100))
-    return
   done
+  [ -n "$failed" ] || return
+  now
+  bind_at=$((time + AGAIN_SECONDS * 100))
 }
 
 # Life of one mount
@@ -373,7 +389,9 @@ main() {
   while [ -z "$stopping" ]; do
     now
     healthy_from=''
-    if folders && start; then
+    if ! problem=$(folders 2>&1); then
+      say "the node's directories are not as they have to be: ${problem%%"$newline"*}"
+    elif start; then
       now
       healthy_from=$time
       watch
