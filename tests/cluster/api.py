@@ -73,7 +73,7 @@ class Api:
         return True
 
     def wait_namespace_gone(self, namespace: str) -> None:
-        wait_for(f"namespace {namespace} gone", lambda: not self.namespace_exists(namespace), 120)
+        wait_for(f"namespace {namespace} gone", lambda: not self.namespace_exists(namespace), 300)
 
     def engine_pods(self, namespace: str, release: str) -> list[client.V1Pod]:
         selector = f"app.kubernetes.io/instance={release},app.kubernetes.io/component=engine"

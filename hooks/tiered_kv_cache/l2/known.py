@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -30,6 +31,16 @@ class Known:
     def forget(self, name: str) -> None:
         """No longer known."""
         self._until.pop(name, None)
+
+    def clear(self) -> None:
+        """Nothing is known any more."""
+        with self._lock:
+            self._until.clear()
+
+    def newest(self, count: int) -> list[str]:
+        """So many of the names at most, those that were learnt last."""
+        with self._lock:
+            return list(itertools.islice(reversed(self._until), count))
 
     def known(self, names: Sequence[str]) -> list[bool]:
         """Which of ``names`` are known; all at once, since lookups ask for many."""

@@ -10,12 +10,14 @@ from collections.abc import Callable
 
 from . import errors, format, paths
 from .breaker import Breaker
-from .config import Settings
+from .reader import Parts
 from .task import Ref
 from .tree import Tree, write_all
 
 logger = logging.getLogger(__name__)
 
+RETRIED = 3
+"""Objects that gave EIO, of which a probe reads a piece."""
 PROBE_BYTES = 1 << 20
 """What a probe of stores writes."""
 
@@ -50,16 +52,41 @@ class Prober:
 
 
 class ReadProbe:
-    """Looks at the tree, and reads an object that could be read before, fast enough to be worth it."""
+    """Looks at the tree, and reads an object that could be read before, fast enough to be worth it.
 
-    def __init__(
-        self, settings: Settings, tree: Tree, allowed: Callable[[int, int], float], last: Callable[[], Ref | None]
-    ):
-        self._settings, self._tree, self._allowed, self._last = settings, tree, allowed, last
+    ``unreadable``: objects that gave EIO; forgotten as soon as those among them that are tried can be read again.
+    """
+
+    def __init__(self, parts: Parts, allowed: Callable[[int, int], float], last: Callable[[], Ref | None]) -> None:
+        self._settings, self._tree, self._unreadable = parts.settings, parts.tree, parts.unreadable
+        self._allowed, self._last = allowed, last
         self._skip: Ref | None = None
 
     def __call__(self) -> None:
         """Raises OSError while reads should not be tried."""
+        self._look()
+        names = self._unreadable.newest(RETRIED)
+        # A lost worker's files are unreadable while all others can be read: those stay known.
+        if names and all(self._readable(name) for name in names):
+            self._unreadable.clear()
+
+    def _readable(self, name: str) -> bool:
+        try:
+            fd = self._tree.open(name)
+        except FileNotFoundError:
+            return True
+        except OSError:
+            return False
+        try:
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.preadv(fd, [bytearray(format.HEADER)], format.HEADER)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    def _look(self) -> None:
         os.stat(self._tree.base)
         self._tree.length("00")
         ref = self._last()

@@ -58,7 +58,7 @@ class Tier:
         self._probers = [
             Prober(
                 self.read_breaker,
-                ReadProbe(settings, self.tree, self.reader.allowed, lambda: self.reader.last_good),
+                ReadProbe(parts, self.reader.allowed, lambda: self.reader.last_good),
             ),
             Prober(self.store_breaker, StoreProbe(self.tree)),
         ]

@@ -197,6 +197,21 @@ def test_an_unreadable_file_stays_is_not_asked_again_and_is_replaced_by_a_store(
         assert b.load(1, 2) == [None, None]
 
 
+@pytest.mark.parametrize("lost_for_good", [False, True])
+def test_what_was_unreadable_in_an_outage_is_read_again_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost_for_good: bool
+) -> None:
+    with bench(tmp_path, probe_interval_ms=20.0) as b:
+        b.store(1, 2)
+        bad = Fault(monkeypatch, "preadv", name(1), ERRNOS["EIO"])
+        assert b.load(1) == ["EIO"]
+        assert b.load(1) == ["unreadable"]
+        bad.on = lost_for_good
+        b.tier.read_breaker.trip("EIO")
+        until(lambda: not b.tier.read_breaker.is_open, "closing")
+        assert b.load(1, 2) == [("unreadable" if lost_for_good else None), None]
+
+
 def test_a_file_replaced_while_it_was_read_is_not_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with bench(tmp_path) as b:
         b.store(1)
