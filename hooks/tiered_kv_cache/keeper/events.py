@@ -59,10 +59,10 @@ class Events:
 
     def _event(self, reason: str, text: str) -> dict[str, object]:
         pod = os.environ.get(names.ENV_POD_NAME, "")
-        return about_pod(self._namespace, pod, "keeper", "Warning", reason, text)
+        return about_pod(self._namespace, pod, "keeper", kind="Warning", reason=reason, text=text)
 
 
-def about_pod(namespace: str, pod: str, component: str, kind: str, reason: str, text: str) -> dict[str, object]:
+def about_pod(namespace: str, pod: str, component: str, *, kind: str, reason: str, text: str) -> dict[str, object]:
     """An event of kind Normal or Warning about this process' own Pod; ``component`` is the part of the bundle that tells it."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {

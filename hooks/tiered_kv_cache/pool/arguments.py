@@ -27,12 +27,17 @@ def arguments(verbs: Any) -> None:
     disk.add_argument("--group", required=True, type=int, metavar="GID", help="its group")
     disk.add_argument("--allow-root-disk", action="store_true", help="take a directory on the node's root disk")
     disk.add_argument(
-        "--values-prefix", default="curvine.workers.disk", metavar="TEXT", help="of the keys in the chart's values, for messages"
+        "--values-prefix",
+        default="curvine.workers.disk",
+        metavar="TEXT",
+        help="of the keys in the chart's values, for messages",
     )
     watch = verbs.add_parser("pool-watch", help="watch the pool's mounts of this node, beside its FUSE client")
     watch.set_defaults(run=_watch)
     watch.add_argument("--directory", required=True, metavar="DIR", help="holds <line of business>/fs")
-    watch.add_argument("--line-of-business", required=True, action="append", metavar="NAME", help="may be given several times")
+    watch.add_argument(
+        "--line-of-business", required=True, action="append", metavar="NAME", help="may be given several times"
+    )
     watch.add_argument("--port", type=int, default=9401, help="of /metrics and /healthz (9401; 0: a free one)")
     watch.add_argument("--deadline", type=float, default=2.0, metavar="SECONDS", help="after which a mount hangs (2)")
     watch.add_argument("--period", type=float, default=5.0, metavar="SECONDS", help="between two looks (5)")

@@ -90,7 +90,7 @@ class Claims:
     """The claims of all masters of a StatefulSet, by ordinal. Waits share ``deadline``; ``say`` tells what they wait for."""
 
     def __init__(
-        self, api: Api, namespace: str, stateful_set: str, count: int, deadline: Deadline, say: Callable[[str], None]
+        self, api: Api, namespace: str, stateful_set: str, count: int, *, deadline: Deadline, say: Callable[[str], None]
     ) -> None:
         self._api, self._namespace, self._deadline, self._say = api, namespace, deadline, say
         self._stateful_set = stateful_set
@@ -112,7 +112,8 @@ class Claims:
                     break
                 if settled and claim.going:
                     self._wait(
-                        f"claim {name} is being deleted", "wait until it is gone, and the Pods that still use it with it"
+                        f"claim {name} is being deleted",
+                        "wait until it is gone, and the Pods that still use it with it",
                     )
                     break
                 found.append(claim)

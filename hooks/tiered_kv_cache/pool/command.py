@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from .. import l2root
 from ..deadline import Deadline
@@ -36,10 +37,11 @@ def master(args: argparse.Namespace) -> int:
 
 def disk(args: argparse.Namespace) -> int:
     """pool-disk; leaves with 1 if the worker must not take this disk. Raises UsageError."""
-    todo = disks.job(
-        args.path, args.host_path, args.size, args.reserve, args.cluster_id, args.user, args.group,
+    todo = disks.Job(
+        Path(args.path), args.host_path, args.size, args.reserve, args.cluster_id, args.user, args.group,
         args.allow_root_disk, args.values_prefix,
     )  # fmt: skip
+    disks.validate(todo)
 
     def work() -> list[str]:
         findings, lines = disks.check(todo)
@@ -52,7 +54,10 @@ def disk(args: argparse.Namespace) -> int:
 
     try:
         lines = l2root.within(
-            DISK_SECONDS, work, f"the disk of {args.host_path} does not answer", "mend or replace the disk (dmesg on the node)"
+            DISK_SECONDS,
+            work,
+            f"the disk of {args.host_path} does not answer",
+            "mend or replace the disk (dmesg on the node)",
         )
     except (Refused, l2root.L2RootError) as err:
         refuse("pool-disk", str(err))

@@ -49,26 +49,22 @@ class Job:
         return PurePosixPath(self.host_path) / DIRECTORY
 
 
-def job(
-    path: str, host_path: str, size: int, reserve: int, cluster_id: str, user: int, group: int, allow_root_disk: bool,
-    prefix: str,
-) -> Job:  # fmt: skip
+def validate(todo: Job) -> None:
     """Check the arguments; raises UsageError with every fault."""
     faults = []
-    for name, value in (("--path", path), ("--host-path", host_path)):
+    for name, value in (("--path", str(todo.path)), ("--host-path", todo.host_path)):
         if not value.startswith("/") or ".." in PurePosixPath(value).parts:
             faults.append(f"{name} {value!r} is no absolute, plain path. Fix: give one, such as /mnt/nvme0")
-    if size <= 0:
-        faults.append(f"--size {size} is no number of bytes above 0. Fix: set {prefix}.size")
-    if reserve < 0:
-        faults.append(f"--reserve {reserve} is below 0. Fix: set {prefix}.reserve to 0 or more")
-    if not cluster_id:
-        faults.append("--cluster-id is empty. Fix: give the pool's cluster id")
-    if min(user, group) < 0:
-        faults.append(f"--user {user} --group {group}: below 0. Fix: give the worker's user and group")
+    if todo.size <= 0:
+        faults.append(f"--size {todo.size} is no number of bytes above 0. Fix: set {todo.prefix}.size")
+    if todo.reserve < 0:
+        faults.append(f"--reserve {todo.reserve} is below 0. Fix: set {todo.prefix}.reserve to 0 or more")
+    if not todo.cluster_id or "/" in todo.cluster_id:
+        faults.append(f"--cluster-id {todo.cluster_id!r} is no name of a directory. Fix: give the pool's cluster id")
+    if min(todo.user, todo.group) < 0:
+        faults.append(f"--user {todo.user} --group {todo.group}: below 0. Fix: give the worker's user and group")
     if faults:
         raise UsageError("\n".join(faults))
-    return Job(Path(path), host_path, size, reserve, cluster_id, user, group, allow_root_disk, prefix)
 
 
 def check(todo: Job, count_seconds: float = COUNT_SECONDS) -> tuple[list[Finding], list[str]]:
@@ -101,7 +97,9 @@ def make(todo: Job) -> str:
             os.fchmod(inside, DIRECTORY_MODE)
     finally:
         os.close(inside)
-    return f"{todo.on_node} belongs to {todo.user}:{todo.group}" + (f", given to it with {changed} entries" * bool(changed))
+    return f"{todo.on_node} belongs to {todo.user}:{todo.group}" + (
+        f", given to it with {changed} entries" * bool(changed)
+    )
 
 
 def _give(inside: int, user: int, group: int) -> int:
@@ -151,7 +149,8 @@ def _space(todo: Job, count_seconds: float, lines: list[str]) -> list[Finding]:
         ))  # fmt: skip
     held, complete = _held(todo.path / DIRECTORY, todo.size - free, count_seconds)
     lines.append(
-        f"{todo.host_path}: {human(total)}, {human(free)} free" + (f", {human(held)} of the pool's counted" * bool(held))
+        f"{todo.host_path}: {human(total)}, {human(free)} free"
+        + (f", {human(held)} of the pool's counted" * bool(held))
     )
     missing = todo.size - free - held
     if missing > 0 and not complete:
@@ -159,10 +158,10 @@ def _space(todo: Job, count_seconds: float, lines: list[str]) -> list[Finding]:
         lines.append(
             f"{todo.on_node} has too many files to count within {count_seconds:g} s; whether {todo.prefix}.size fits is not known"
         )
-    elif missing > 0:
+    elif missing > 0 and total >= todo.size:
         findings.append(Finding(
             f"{todo.prefix}.size: {human(todo.size)}, but {todo.host_path} has {human(free)} free and the pool holds "
-            f"{human(held)} there: {missing} bytes are missing, taken by other files",
+            f"{human(held)} there: {missing} bytes are missing, taken by other files or kept for root",
             f"remove what else lies on this disk, or set {todo.prefix}.size to at most {max(0, free + held)}",
         ))  # fmt: skip
     return findings
@@ -247,7 +246,9 @@ def _fault(todo: Job, what: str, err: OSError) -> Finding:
         errno.EPERM: "run this container as root with CHOWN, DAC_OVERRIDE and FOWNER",
         errno.ENOSPC: "free space on the disk: not even the pool's blocks can be managed without some",
     }
-    return Finding(f"{what}: {err.strerror or err}", fixes.get(err.errno or 0, "mend or replace the disk (dmesg on the node)"))
+    return Finding(
+        f"{what}: {err.strerror or err}", fixes.get(err.errno or 0, "mend or replace the disk (dmesg on the node)")
+    )
 
 
 def failed(todo: Job, err: OSError) -> Finding:

@@ -71,7 +71,7 @@ def job(data: str, cluster_id: str, replicas: int, pod: str, namespace: str) -> 
 def prepare(todo: Job, api: Api, deadline: Deadline, say: Callable[[str], None]) -> list[str]:
     """Check, annotate the claim, make the directories; returns what was found. Raises Refused and L2RootError."""
     content, faults = _within(deadline, todo, lambda: look(todo.data))
-    claims = Claims(api, todo.namespace, todo.stateful_set, todo.replicas, deadline, say)
+    claims = Claims(api, todo.namespace, todo.stateful_set, todo.replicas, deadline=deadline, say=say)
     while True:
         try:
             # Only a first start writes down who the others are.
