@@ -14,7 +14,8 @@ from pathlib import Path
 from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
-from .termination import leave_message
+from .pool.arguments import arguments as pool_arguments
+from .termination import leave_message, refuse
 
 OK, FAILED, USAGE = 0, 1, 2
 ENGINE_CODE = Path("/opt/engine-code")
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     keeper = verbs.add_parser("keeper", help="keep the L2 volume within its quotas, and clean it; or ask one that runs")
     keeper.set_defaults(run=_keeper)
     keeper_arguments(keeper)
+    pool_arguments(verbs)
     return parser
 
 
@@ -144,7 +146,7 @@ def _l2_root(args: argparse.Namespace) -> int:
         if args.link:
             l2root_config.link(found.job.root, Path(args.link))
     except l2root.L2RootError as err:
-        return _refused("l2-root", err)
+        refuse("l2-root", str(err))
     for line in lines:
         print(f"l2-root: {line}")
     # verify reads it from the Pod's status.
@@ -159,7 +161,7 @@ def _check_model(args: argparse.Namespace) -> int:
         for line in _check(args):
             print(f"check-model: {line}")
     except l2root.L2RootError as err:
-        return _refused("check-model", err)
+        refuse("check-model", str(err))
     return OK
 
 
@@ -181,16 +183,6 @@ def _copy_code(args: argparse.Namespace) -> int:
             package, Path(args.to) / package.name, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True
         )
     return OK
-
-
-def _refused(verb: str, err: Exception) -> int:
-    for line in str(err).splitlines():
-        print(f"{verb}: {line}", file=sys.stderr, flush=True)
-    # verify and kubectl describe show it from there.
-    leave_message(str(err))
-    # Not by return: a thread that hangs in the volume would keep the process alive.
-    sys.stdout.flush()
-    os._exit(FAILED)
 
 
 if __name__ == "__main__":

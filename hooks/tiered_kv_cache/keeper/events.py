@@ -58,15 +58,21 @@ class Events:
                 self._log(f"{reason}: no event was made: {err}")
 
     def _event(self, reason: str, text: str) -> dict[str, object]:
-        pod, now = os.environ.get(names.ENV_POD_NAME, ""), datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {
-            "apiVersion": "v1", "kind": "Event", "type": "Warning", "reason": reason, "message": shorten(text, 1000),
-            "metadata": {"name": f"{pod or 'keeper'}.{secrets.token_hex(6)}", "namespace": self._namespace},
-            "involvedObject": {
-                "kind": "Pod", "apiVersion": "v1", "name": pod, "namespace": self._namespace,
-                "uid": os.environ.get(names.ENV_POD_UID, ""),
-            },
-            "firstTimestamp": now, "lastTimestamp": now, "count": 1,
-            "source": {"component": "tiered-kv-cache-keeper"}, "reportingComponent": f"{names.DOMAIN}/keeper",
-            "reportingInstance": pod,
-        }  # fmt: skip
+        pod = os.environ.get(names.ENV_POD_NAME, "")
+        return about_pod(self._namespace, pod, "keeper", kind="Warning", reason=reason, text=text)
+
+
+def about_pod(namespace: str, pod: str, component: str, *, kind: str, reason: str, text: str) -> dict[str, object]:
+    """An event of kind Normal or Warning about this process' own Pod; ``component`` is the part of the bundle that tells it."""
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1", "kind": "Event", "type": kind, "reason": reason, "message": shorten(text, 1000),
+        "metadata": {"name": f"{pod or component}.{secrets.token_hex(6)}", "namespace": namespace},
+        "involvedObject": {
+            "kind": "Pod", "apiVersion": "v1", "name": pod, "namespace": namespace,
+            "uid": os.environ.get(names.ENV_POD_UID, ""),
+        },
+        "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+        "source": {"component": f"tiered-kv-cache-{component}"}, "reportingComponent": f"{names.DOMAIN}/{component}",
+        "reportingInstance": pod,
+    }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the keeper asks the Kubernetes API: one Lease, and events. Plain JSON, through the official client."""
+"""What services ask the Kubernetes API: a Lease, events, claims and Pods by name. Plain JSON, through the official client."""
 
 from __future__ import annotations
 
@@ -70,6 +70,19 @@ class KubernetesApi:
     def create_event(self, namespace: str, event: JsonObject) -> None:
         """See Api."""
         _call(self._core.create_namespaced_event, namespace=namespace, body=event)
+
+    def get_claim(self, namespace: str, name: str) -> JsonObject:
+        """A PersistentVolumeClaim. Raises Answer."""
+        return _call(self._core.read_namespaced_persistent_volume_claim, namespace=namespace, name=name)
+
+    def patch_claim(self, namespace: str, name: str, metadata: JsonObject) -> None:
+        """Merge into a claim's metadata; 409 if ``metadata`` has a resourceVersion that is not the present one."""
+        call = self._core.patch_namespaced_persistent_volume_claim
+        _call(call, namespace=namespace, name=name, body={"metadata": metadata})
+
+    def patch_pod(self, namespace: str, name: str, metadata: JsonObject) -> None:
+        """Merge into a Pod's metadata."""
+        _call(self._core.patch_namespaced_pod, namespace=namespace, name=name, body={"metadata": metadata})
 
 
 def _call(what: Callable[..., Any], **args: Any) -> JsonObject:

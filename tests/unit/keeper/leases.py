@@ -4,56 +4,21 @@ from __future__ import annotations
 
 import json
 import re
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from emulators.apiserver import JsonServer
 
 _LEASE = re.compile(r"/apis/coordination\.k8s\.io/v1/namespaces/([^/]+)/leases(?:/([^/]+))?")
 
 
-class LeaseServer:
+class LeaseServer(JsonServer):
     """``leases`` by namespace and name; ``events`` as posted; ``down``: answers 500."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.leases: dict[tuple[str, str], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.down = False
-        self._lock = threading.Lock()
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self._reply(*owner.answer("GET", self.path, None))
-
-            def do_POST(self) -> None:
-                self._reply(*owner.answer("POST", self.path, self._body()))
-
-            def do_PUT(self) -> None:
-                self._reply(*owner.answer("PUT", self.path, self._body()))
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-            def _body(self) -> dict[str, Any]:
-                found: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                return found
-
-            def _reply(self, status: int, body: dict[str, Any]) -> None:
-                data = json.dumps(body).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def stop(self) -> None:
-        """End it."""
-        self._server.shutdown()
-        self._server.server_close()
 
     def answer(self, method: str, path: str, body: dict[str, Any] | None) -> tuple[int, dict[str, Any]]:
         """One request."""
@@ -65,7 +30,7 @@ class LeaseServer:
         found = _LEASE.fullmatch(path)
         if found is None:
             return 404, {}
-        with self._lock:
+        with self.lock:
             key = (found[1], found[2] or (body or {})["metadata"]["name"])
             now = self.leases.get(key)
             if body is None:

@@ -1,0 +1,35 @@
+"""Mounts as /proc/self/mountinfo lists them: it never asks a filesystem, so it answers while one hangs."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+
+
+@dataclass(frozen=True)
+class Mount:
+    """``root``: the directory of its filesystem that is seen at ``point``."""
+
+    number: int
+    root: str
+    point: str
+
+
+def at(path: str, mountinfo: Path = MOUNTINFO) -> Mount | None:
+    """The mount at this directory, the uppermost of several; None if nothing is mounted there."""
+    found = None
+    for line in mountinfo.read_bytes().splitlines():
+        fields = line.split(b" ")
+        if len(fields) > 4 and (point := _text(fields[4])) == path:
+            # Of several at one place the last line is the one that is seen.
+            found = Mount(int(fields[0]), _text(fields[3]), point)
+    return found
+
+
+def _text(field: bytes) -> str:
+    return os.fsdecode(_OCTAL.sub(lambda octal: bytes([int(octal[1], 8) & 0xFF]), field))
