@@ -19,10 +19,11 @@ CORE = {
     "pods": "Pod",
     "secrets": "Secret",
     "services": "Service",
+    "namespaces": "Namespace",
 }
-CLUSTER_SCOPED = {"persistentvolumes"}
+CLUSTER_SCOPED = {"namespaces", "persistentvolumes"}
 GROUPS = {
-    "apps/v1": {"deployments": "Deployment"},
+    "apps/v1": {"daemonsets": "DaemonSet", "deployments": "Deployment", "statefulsets": "StatefulSet"},
     "autoscaling/v2": {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
     "networking.k8s.io/v1": {"networkpolicies": "NetworkPolicy"},
     "policy/v1": {"poddisruptionbudgets": "PodDisruptionBudget"},
@@ -73,9 +74,11 @@ def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = Non
         resource, namespace, name = place.split("/")
         metadata = {"name": name, "namespace": namespace}
         folder = f"namespaces/{namespace}/{resource}" if namespace else resource
-        answers[f"/api/v1/{folder}/{name}"] = {
-            "apiVersion": "v1",
-            "kind": CORE[resource],
+        version = next((group for group, kinds in GROUPS.items() if resource in kinds), "v1")
+        kinds, root = (CORE, "api") if version == "v1" else (GROUPS[version], "apis")
+        answers[f"/{root}/{version}/{folder}/{name}"] = {
+            "apiVersion": version,
+            "kind": kinds[resource],
             "metadata": metadata,
             **content,
         }

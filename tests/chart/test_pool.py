@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chart.apiserver import serve
 from chart.cases import POOL_VOLUME
 from chart.helm import Helm, Json, Manifests, environment
 from chart.helm import container as container_of
@@ -300,3 +301,21 @@ def test_harmless_values_of_those_settings_pass(helm: Helm) -> None:
     )
     fuse = all_settings(helm.template(values))["client"]["fuse"]
     assert (fuse["check_permission"], fuse["enable_splice"]) == (True, False)
+
+
+def test_a_group_of_another_size_and_a_namespace_without_privileges_are_refused_first(helm: Helm) -> None:
+    there = {
+        "serviceaccounts/tiered-kv-cache/default": {},
+        "statefulsets/tiered-kv-cache/demo-curvine-master": {"spec": {"replicas": 1}},
+        "namespaces//tiered-kv-cache": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}},
+        "persistentvolumeclaims/tiered-kv-cache/models": {"spec": {"accessModes": ["ReadOnlyMany"]}},
+    }
+    with serve(there) as url:
+        options = ("--dry-run=server", "--kube-apiserver", url, "--disable-openapi-validation")
+        message = helm.refusal(pool(masters={"replicas": 3}), extra=options)
+        joined = helm.template(pool(pool={"release": "kv"}), extra=options)
+    assert "2 faults" in message
+    assert "curvine.masters.replicas: 3" in message
+    assert "has 1: the size of a group is settled" in message
+    assert "admits no privileged Pods (pod-security.kubernetes.io/enforce: baseline)" in message
+    assert not joined.of("StatefulSet")

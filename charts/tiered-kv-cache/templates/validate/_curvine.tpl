@@ -110,3 +110,22 @@
 {{-   end -}}
 {{- end -}}
 {{- end -}}
+
+{{- /* What only a cluster can tell. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.curvineLive" -}}
+{{- $root := .root -}}
+{{- if include "curvine.own" $root -}}
+{{-   $name := include "curvine.masters.name" $root -}}
+{{-   $there := dig "spec" "replicas" 0 (lookup "apps/v1" "StatefulSet" $root.Release.Namespace $name | default dict) | int64 -}}
+{{-   $wanted := int64 $root.tkc.values.curvine.masters.replicas -}}
+{{-   if and $there (ne $there $wanted) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "curvine.masters.replicas" "value" $wanted "why" (printf "StatefulSet %s has %d: the size of a group is settled at its first start, and another one would split it or lose its journal" $name $there)
+            "fix" (printf "set it to %d; for an empty pool of another size uninstall, delete the claims data-%s-*, and install again" $there $name)) -}}
+{{-   end -}}
+{{-   $level := dig "metadata" "labels" "pod-security.kubernetes.io/enforce" "" (lookup "v1" "Namespace" "" $root.Release.Namespace | default dict) -}}
+{{-   if has $level (list "baseline" "restricted") -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.type" "value" "curvine" "why" (printf "namespace %s admits no privileged Pods (pod-security.kubernetes.io/enforce: %s), which the pool's mounts are" $root.Release.Namespace $level)
+            "fix" "run the pool in a release of its own, in a namespace with pod-security.kubernetes.io/enforce: privileged, and name it here in curvine.pool (values/pool.yaml)") -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}

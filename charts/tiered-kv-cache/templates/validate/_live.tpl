@@ -4,19 +4,20 @@
 {{- $root := .root -}}
 {{- if lookup "v1" "ServiceAccount" $root.Release.Namespace "default" -}}
 {{-   include "tkc.validate.lifecycleLive" . -}}
+{{-   include "tkc.validate.curvineLive" . -}}
 {{-   $l2 := index $root.tkc.values "l2" | default dict -}}
 {{-   $volume := index $l2 "volume" | default dict -}}
 {{-   if and $root.tkc.models (index $l2 "enabled") (eq (index $volume "type" | default "") "existingClaim") -}}
 {{-     with index $volume "claimName" -}}
 {{-       include "tkc.validate.claim" (dict "root" $root "faults" $.faults "key" "l2.volume.claimName" "claim" . "mode" "ReadWriteMany") -}}
 {{-     end -}}
-{{-   else if and $root.tkc.models (index $l2 "enabled") (eq (index $volume "type" | default "") "hostPath") -}}
+{{-   else if and $root.tkc.models (index $l2 "enabled") (has (index $volume "type" | default "") (list "hostPath" "curvine")) -}}
 {{-     $claim := include "tkc.l2.claimName" $root -}}
 {{-     if dig "metadata" "deletionTimestamp" "" (lookup "v1" "PersistentVolumeClaim" $root.Release.Namespace $claim) -}}
-{{-       include "tkc.fault" (dict "faults" $.faults "key" "l2.volume.type" "value" "hostPath" "why" (printf "claim %s of an earlier release is still being deleted, and would take the new Pods' volume with it" $claim)
+{{-       include "tkc.fault" (dict "faults" $.faults "key" "l2.volume.type" "value" $volume.type "why" (printf "claim %s of an earlier release is still being deleted, and would take the new Pods' volume with it" $claim)
               "fix" (printf "wait for it, then run this again: kubectl wait --for=delete pvc/%s -n %s --timeout=180s" $claim $root.Release.Namespace)) -}}
 {{-     end -}}
-{{-     include "tkc.validate.staticVolume" (dict "root" $root "faults" $.faults "key" "l2.volume.type" "value" "hostPath" "claim" $claim) -}}
+{{-     include "tkc.validate.staticVolume" (dict "root" $root "faults" $.faults "key" "l2.volume.type" "value" $volume.type "claim" $claim) -}}
 {{-   end -}}
 {{-   range $root.tkc.models -}}
 {{-     $result := dict -}}
