@@ -14,6 +14,7 @@ from pathlib import Path
 from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
+from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
 from .termination import leave_message, refuse
 
@@ -64,6 +65,12 @@ def _parser() -> argparse.ArgumentParser:
     root.add_argument("--pod", required=True, help="name of this Pod")
     root.add_argument("--link", metavar="PATH", help="symbolic link to make to the directory")
     root.add_argument("--deadline", type=float, default=60.0, metavar="SECONDS", help="for the volume to answer (60)")
+    root.add_argument(
+        "--pool-wait",
+        type=float,
+        metavar="SECONDS",
+        help="the volume is a mount that others make on the node: wait for it, and go on without if it does not come",
+    )
     check = verbs.add_parser("check-model", help="only look whether the model's layers suit LMCache (init container)")
     check.set_defaults(run=_check_model)
     for verb in (root, check):
@@ -139,10 +146,7 @@ def _l2_root(args: argparse.Namespace) -> int:
         print(
             f"l2-root: weights {read.digest} ({read.mode}, {read.read_bytes} bytes read in {time.monotonic() - began:.1f} s)"
         )
-        lines = l2root.prepare_within(found.job, args.deadline)
-        lines += l2root.within(
-            args.deadline, lambda: l2root_config.siblings(found.job), "the L2 volume could not be listed", "mend it"
-        )
+        lines = _volume(found.job, args)
         if args.link:
             l2root_config.link(found.job.root, Path(args.link))
     except l2root.L2RootError as err:
@@ -154,6 +158,21 @@ def _l2_root(args: argparse.Namespace) -> int:
         "root": str(found.job.root), "fingerprint": found.fingerprint, "weights": read.digest, "model": args.model,
     }))  # fmt: skip
     return OK
+
+
+def _volume(job: l2root.Job, args: argparse.Namespace) -> list[str]:
+    """Prepare the volume. Raises L2RootError; a pool that is away only costs time, since the adapter waits for it as well."""
+    try:
+        if args.pool_wait is not None and not mounts.appears(str(job.mount), args.pool_wait):
+            raise l2root.VolumeGone(f"the pool is not mounted at {job.mount} after {args.pool_wait:g} s")
+        lines = l2root.prepare_within(job, args.deadline)
+        return lines + l2root.within(
+            args.deadline, lambda: l2root_config.siblings(job), "the L2 volume could not be listed", "mend it"
+        )
+    except l2root.VolumeGone as err:
+        if args.pool_wait is None:
+            raise
+        return [f"warning: {err}", "the engine starts without L2, which it uses as soon as the pool is back"]
 
 
 def _check_model(args: argparse.Namespace) -> int:

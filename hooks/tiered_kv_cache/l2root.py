@@ -38,6 +38,10 @@ class L2RootError(Exception):
     """The root cannot be used; the message says what and how to mend it."""
 
 
+class VolumeGone(L2RootError):
+    """The volume does not answer, or its server or FUSE process is gone: nothing is known of what lies there."""
+
+
 @dataclass(frozen=True)
 class Job:
     """``root``: the directory; ``config``: what its fingerprint hashed; ``mount``: the volume's path."""
@@ -113,7 +117,7 @@ def prepare_within(
 def within(seconds: float, work: Callable[[], T], doing: str, fix: str) -> T:
     """``work`` with a deadline: a call into a network volume that is gone can block for ever.
 
-    The blocked thread cannot be ended; after an L2RootError the caller must leave with os._exit.
+    The blocked thread cannot be ended; after a VolumeGone the caller must leave with os._exit.
     """
     outcome: list[T] = []
     failed: list[BaseException] = []
@@ -130,7 +134,7 @@ def within(seconds: float, work: Callable[[], T], doing: str, fix: str) -> T:
     if failed:
         raise failed[0]
     if not outcome:
-        raise L2RootError(f"{doing} within {seconds:g} s. Fix: {fix}")
+        raise VolumeGone(f"{doing} within {seconds:g} s. Fix: {fix}")
     return outcome[0]
 
 
@@ -172,7 +176,8 @@ class _Explained:
 
     def __exit__(self, kind: object, err: BaseException | None, trace: object) -> None:
         if isinstance(err, OSError):
-            raise L2RootError(f"{self.doing}: {err.strerror or err}. Fix: {_fix(self.todo, err)}") from err
+            kind_of = VolumeGone if err.errno in GONE else L2RootError
+            raise kind_of(f"{self.doing}: {err.strerror or err}. Fix: {_fix(self.todo, err)}") from err
 
 
 def _fix(todo: Job, err: OSError) -> str:

@@ -154,6 +154,7 @@ def test_a_new_mount_reaches_pods_that_run(helm: Helm) -> None:
     # Below the mount point: without the pool nobody can write there.
     root = next(one for one in _pods(manifests)["demo-tiny-engine"]["initContainers"] if one["name"] == "l2-root")
     assert root["args"][root["args"].index("--parent") + 1] == "/mnt/kv-l2/fs/v1/retail/tiny"
+    assert root["args"][root["args"].index("--pool-wait") + 1] == "60"
     (keeper,) = [m for m in manifests.of("ConfigMap") if m["metadata"]["name"].startswith("demo-keeper-")]
     told = json.loads(keeper["data"]["config.json"])
     assert told["mount"] == "/mnt/kv-l2/fs"

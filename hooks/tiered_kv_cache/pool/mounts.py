@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,16 @@ def at(path: str, mountinfo: Path = MOUNTINFO) -> Mount | None:
             # Of several at one place the last line is the one that is seen.
             found = Mount(int(fields[0]), _text(fields[3]), point)
     return found
+
+
+def appears(path: str, seconds: float, mountinfo: Path = MOUNTINFO) -> bool:
+    """Whether something is mounted at this directory, waiting for it so long."""
+    end = time.monotonic() + seconds
+    while at(path, mountinfo) is None:
+        if time.monotonic() >= end:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def _text(field: bytes) -> str:

@@ -12,10 +12,14 @@ from typing import Any
 
 import pytest
 
+from faultfs.daemon import FaultFs
+from faultfs.pytest_plugin import fault_fs, fault_fs_options, fuse
 from tiered_kv_cache import l2root, l2root_config, names
 from tiered_kv_cache.l2root import L2RootError
 
 from .models import make_model
+
+__all__ = ["fault_fs", "fault_fs_options", "fuse"]
 
 RENDERED = {"dtype": "float32", "chunkSize": 256, "engineArgs": [["--x", '"ä"']], "format": "v1"}
 
@@ -137,6 +141,36 @@ def test_message_for_verify(tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told["root"] == f"{parent}/{told['fingerprint']}"
     assert told["model"] == "tiny"
     assert told["weights"] == json.loads((Path(told["root"]) / "config.json").read_bytes())["weights"]["digest"]
+
+
+def test_a_pool_that_is_away_does_not_keep_an_engine_from_starting(tmp: Path) -> None:
+    # Nothing is mounted at kv/ itself: it lies on the test's own disk.
+    done = command(tmp, "--pool-wait", "0.5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f"warning: the pool is not mounted at {tmp / 'kv'} after 0.5 s" in done.stdout
+    assert "starts without L2" in done.stdout
+    # Nothing may lie beside the pool; the link is there for when it comes back.
+    assert not list((tmp / "kv").iterdir())
+    assert str(link(tmp)).startswith(str(tmp / "kv/v1/demo/tiny/"))
+
+
+def test_faults_of_the_content_are_faults_of_a_pool_too(tmp: Path, fault_fs: FaultFs) -> None:
+    parent = fault_fs.mount / "v1/demo/tiny"
+    pool = ("--parent", str(parent), "--pool-wait", "5")
+    assert command(tmp, *pool).returncode == 0
+    (root,) = parent.iterdir()
+    good = (root / "config.json").read_text()
+    (root / "config.json").write_text('{"dtype": "other"}')
+    done = command(tmp, *pool)
+    assert done.returncode == 1
+    assert "config.json" in done.stderr
+    (root / "config.json").write_text(good)
+    with fault_fs.faults.enotconn():
+        done = command(tmp, *pool)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "starts without L2" in done.stdout
+        # A volume of another kind must be mended first: nobody else makes its mount again.
+        assert command(tmp, *pool[:2]).returncode == 1
 
 
 HYBRID = {"model_type": "gemma3_text", "sliding_window": 512, "layer_types": ["sliding_attention", "full_attention"]}

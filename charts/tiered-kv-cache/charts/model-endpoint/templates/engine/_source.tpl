@@ -152,6 +152,11 @@ args:
   - {{ include "model-endpoint.engine.weightsSeconds" . | quote }}
   - --max-model-len
   - {{ int64 .spec.engine.maxModelLen | quote }}
+{{- if and .guarded (include "curvine.used" .root) }}
+  # A pool that is away must not keep an engine from starting: the adapter waits for it as well.
+  - --pool-wait
+  - "60"
+{{- end }}
 {{- else }}
   - check-model
 {{- end }}
