@@ -84,12 +84,12 @@ def group(server: PoolServer, tmp_path: Path) -> Group:
     return Group(server, tmp_path)
 
 
-def refused(group: Group, ordinal: int, *parts: str, number: int = 1, **change: object) -> str:
+def refused(group: Group, ordinal: int, *parts: str, number: int = 1, seconds: float = 0, **change: object) -> str:
     """Its message has as many findings, each with a fix, and these parts; nothing was written anywhere."""
     before = json.dumps([group.server.members(f"data-masters-{i}") for i in range(group.count)])
     made = sorted(group.volume(ordinal).rglob("*"))
     with pytest.raises(Refused) as caught:
-        group.start(ordinal, **change)
+        group.start(ordinal, seconds, **change)
     text = str(caught.value)
     assert len(text.splitlines()) == number, text
     for line in text.splitlines():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -113,6 +114,7 @@ def test_a_hung_mount_holds_one_call_and_comes_back(place: Prober, fault_fs: Fau
 def test_a_new_mount_over_one_that_hangs_is_asked(place: Prober, fault_fs: FaultFs, tmp_path: Path) -> None:
     hang = fault_fs.faults.hang("readdir")
     assert state(place, HANG) == "hung"
+    fault_fs.faults.wait_under_way("readdir")
     fuse_mounts.detach(fault_fs.mount)
     assert state(place) == "absent"
     with FaultFs(tmp_path):
@@ -128,6 +130,7 @@ def test_with_too_many_that_hang_no_new_one_is_asked(
     monkeypatch.setattr(prober, "MOST_LEFT", 1)
     hang = fault_fs.faults.hang("readdir")
     assert state(place, HANG) == "hung"
+    fault_fs.faults.wait_under_way("readdir")
     fuse_mounts.detach(fault_fs.mount)
     with FaultFs(tmp_path):
         found = look([place], PATIENCE)["retail"]
@@ -153,3 +156,12 @@ def test_a_helper_that_was_killed_is_told_and_replaced(place: Prober, fault_fs: 
         os.kill(begun.pid, signal.SIGKILL)
         assert place.end(begun) == Outcome("error", "the helper process ended")
     until(lambda: state(place) == "alive")
+
+
+def test_no_helper_process(place: Prober, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert look([place], PATIENCE)["retail"] == Outcome("error", "no helper process: it did not start")
+    monkeypatch.setattr(sys, "executable", "/absent")
+    assert look([place], PATIENCE)["retail"] == Outcome("error", "no helper process: No such file or directory")
+    monkeypatch.undo()
+    assert state(place) == "alive"
