@@ -94,6 +94,8 @@ def test_errors_of_the_root(place: Prober, fault_fs: FaultFs, errno: str, expect
 def test_a_hung_mount_holds_one_call_and_comes_back(place: Prober, fault_fs: FaultFs, operation: str) -> None:
     assert state(place) == "alive"
     with fault_fs.faults.hang(operation):
+        assert state(place, HANG) == "hung"
+        fault_fs.faults.wait_under_way(operation)
         for _ in range(5):
             found = look([place], HANG)["retail"]
             assert (found.state, found.took) == ("hung", ())
@@ -143,7 +145,7 @@ def test_one_that_hangs_does_not_hold_up_another(place: Prober, fault_fs: FaultF
     (tmp_path / "other").mkdir()
     with FaultFs(tmp_path / "other") as other, fault_fs.faults.hang("stat"):
         second = Prober("cards", str(other.mount))
-        found = look([place, second], 3 * HANG)
+        found = look([place, second], 5)
         assert {name: outcome.state for name, outcome in found.items()} == {"retail": "hung", "cards": "alive"}
         assert list(found) == ["retail", "cards"]
         second.close()
