@@ -117,6 +117,12 @@ def test_a_first_start_broken_off_goes_on(group: Group) -> None:
     assert ("PATCH", NAMES[0]) not in group.server.asked[len(before) :], "it is right as it is"
 
 
+def test_a_record_of_before_that_names_another_claim_is_made_anew(group: Group) -> None:
+    group.server.claim(NAMES[0], annotation=Members("kv-pool", ("older", *UIDS[1:]), False).text())
+    group.start(0)
+    assert group.server.members(NAMES[0]) == {"clusterId": "kv-pool", "uids": UIDS, "held": False}
+
+
 def test_data_is_noted_once_and_starts(group: Group) -> None:
     group.started()
     assert all((group.server.members(name) or {})["held"] is True for name in NAMES)
@@ -273,6 +279,7 @@ def test_a_conflict_is_read_again(group: Group) -> None:
     group.server.conflicts = 1
     group.start(0, seconds=5)
     assert group.server.members(NAMES[0]) is not None
+    assert group.server.asked.count(("PATCH", NAMES[0])) == 2
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"clusterId": 1, "uids": [], "held": true}', '{"clusterId": "x", "uids": "a", "held": true}',
