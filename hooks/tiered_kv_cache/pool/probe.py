@@ -1,4 +1,4 @@
-"""One mount's helper process: for each line on stdin one look at the mount, and one line with what came out.
+"""One mount's helper process: an empty line once it runs, then for each line on stdin a look, and a line with what came out.
 
 A process, not a thread: a call that a FUSE process has taken and never answers cannot be interrupted, not even by SIGKILL, and a
 process with a thread in such a call does not end. This file is run by its path, alone: nothing of the package is loaded.
@@ -24,6 +24,7 @@ def look(path: str) -> tuple[int, bool]:
 
 def main(path: str) -> None:
     """Until stdin ends, as it does when the watch ends."""
+    os.write(1, b"\n")
     for _ in iter(sys.stdin.buffer.readline, b""):
         began = time.monotonic()
         number, bare = look(path)

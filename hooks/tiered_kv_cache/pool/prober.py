@@ -16,6 +16,8 @@ from . import mounts, probe
 
 ALIVE, ABSENT, DEAD, HUNG, ERROR = STATES = ("alive", "absent", "dead", "hung", "error")
 DEAD_ERRNOS = (errno.ENOTCONN, errno.ESTALE, errno.EIO)
+START_SECONDS = 10.0
+"""For a helper to run, which says nothing about its mount."""
 MOST_LEFT = 4
 """Helpers that hang in mounts that are gone. With more of them no new mount at this place is asked."""
 
@@ -30,6 +32,8 @@ class Outcome:
 
 
 class _Helper:
+    """Raises OSError if it does not start."""
+
     def __init__(self, mount: int, path: str) -> None:
         self.mount = mount
         self.asked = False
@@ -41,6 +45,10 @@ class _Helper:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._to, self.answers = self._process.stdin, self._process.stdout
+        if not self.answered(START_SECONDS) or not os.read(self.answers.fileno(), 1):
+            self._process.kill()
+            self.leave()
+            raise OSError(0, "it did not start")
 
     @property
     def pid(self) -> int:
@@ -50,6 +58,12 @@ class _Helper:
         """Begin a look; OSError if the helper ended."""
         self._to.write(b"\n")
         self.asked = True
+
+    def answered(self, seconds: float = 0.0) -> bool:
+        """Whether there is an answer, or the helper's end, within ``seconds``."""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.answers, selectors.EVENT_READ)
+            return bool(selector.select(seconds))
 
     def take(self) -> tuple[int, bool, float] | None:
         """The answer, which is there; None if the helper ended."""
@@ -92,20 +106,20 @@ class Prober:
             self._helper = helper = None
         if mount is None:
             return Outcome(ABSENT)
-        if helper is None:
-            if len(self._left) >= MOST_LEFT:
-                return Outcome(HUNG, f"{len(self._left)} calls hang in earlier mounts")
-            helper = self._helper = _Helper(mount.number, self._path)
-        if helper.asked and not _readable(helper):
-            return Outcome(HUNG)
+        if helper is None and len(self._left) >= MOST_LEFT:
+            return Outcome(HUNG, f"{len(self._left)} calls hang in earlier mounts")
         try:
+            if helper is None:
+                helper = self._helper = _Helper(mount.number, self._path)
+            if helper.asked and not helper.answered():
+                return Outcome(HUNG)
             if helper.asked:
                 # Later than its deadline, which was told; now it counts again.
                 late = helper.take()
                 self._took += [late[2]] if late else []
             helper.ask()
-        except OSError:
-            return Outcome(ERROR, "the helper process ended")
+        except OSError as err:
+            return Outcome(ERROR, f"no helper process: {err.strerror}")
         return helper
 
     def end(self, helper: _Helper) -> Outcome:
@@ -130,7 +144,6 @@ class Prober:
 
 def look(probers: Sequence[Prober], seconds: float) -> dict[str, Outcome]:
     """Look at all places at once, within ``seconds``; by name."""
-    end = time.monotonic() + seconds
     found: dict[str, Outcome] = {}
     with selectors.DefaultSelector() as selector:
         for prober in probers:
@@ -139,6 +152,7 @@ def look(probers: Sequence[Prober], seconds: float) -> dict[str, Outcome]:
                 found[prober.name] = begun
             else:
                 selector.register(begun.answers, selectors.EVENT_READ, (prober, begun))
+        end = time.monotonic() + seconds
         while selector.get_map():
             ready = selector.select(max(0.0, end - time.monotonic()))
             if not ready and time.monotonic() >= end:
@@ -151,12 +165,6 @@ def look(probers: Sequence[Prober], seconds: float) -> dict[str, Outcome]:
             prober, _ = key.data
             found[prober.name] = prober.hung()
     return {prober.name: found[prober.name] for prober in probers}
-
-
-def _readable(helper: _Helper) -> bool:
-    with selectors.DefaultSelector() as selector:
-        selector.register(helper.answers, selectors.EVENT_READ)
-        return bool(selector.select(0))
 
 
 def _state(number: int, bare: bool) -> tuple[str, str]:

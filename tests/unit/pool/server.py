@@ -62,11 +62,11 @@ class PoolServer(JsonServer):
 
     def _patch(self, now: dict[str, Any], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         about, change = now["metadata"], copy.deepcopy(body["metadata"])
-        asked = change.pop("resourceVersion", about["resourceVersion"])
         if self.conflicts:
             # Another one, such as the volume controller, was first.
             self.conflicts -= 1
             about["resourceVersion"] = str(int(about["resourceVersion"]) + 1)
+        asked = change.pop("resourceVersion", about["resourceVersion"])
         if asked != about["resourceVersion"]:
             return 409, {"message": "the object has been modified"}
         about["resourceVersion"] = str(int(about["resourceVersion"]) + 1)

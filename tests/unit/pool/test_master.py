@@ -84,12 +84,12 @@ def group(server: PoolServer, tmp_path: Path) -> Group:
     return Group(server, tmp_path)
 
 
-def refused(group: Group, ordinal: int, *parts: str, number: int = 1, **change: object) -> str:
+def refused(group: Group, ordinal: int, *parts: str, number: int = 1, seconds: float = 0, **change: object) -> str:
     """Its message has as many findings, each with a fix, and these parts; nothing was written anywhere."""
     before = json.dumps([group.server.members(f"data-masters-{i}") for i in range(group.count)])
     made = sorted(group.volume(ordinal).rglob("*"))
     with pytest.raises(Refused) as caught:
-        group.start(ordinal, **change)
+        group.start(ordinal, seconds, **change)
     text = str(caught.value)
     assert len(text.splitlines()) == number, text
     for line in text.splitlines():
@@ -115,6 +115,12 @@ def test_a_first_start_broken_off_goes_on(group: Group) -> None:
     before = list(group.server.asked)
     group.start(0)
     assert ("PATCH", NAMES[0]) not in group.server.asked[len(before) :], "it is right as it is"
+
+
+def test_a_record_of_before_that_names_another_claim_is_made_anew(group: Group) -> None:
+    group.server.claim(NAMES[0], annotation=Members("kv-pool", ("older", *UIDS[1:]), False).text())
+    group.start(0)
+    assert group.server.members(NAMES[0]) == {"clusterId": "kv-pool", "uids": UIDS, "held": False}
 
 
 def test_data_is_noted_once_and_starts(group: Group) -> None:
@@ -273,6 +279,7 @@ def test_a_conflict_is_read_again(group: Group) -> None:
     group.server.conflicts = 1
     group.start(0, seconds=5)
     assert group.server.members(NAMES[0]) is not None
+    assert group.server.asked.count(("PATCH", NAMES[0])) == 2
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"clusterId": 1, "uids": [], "held": true}', '{"clusterId": "x", "uids": "a", "held": true}',

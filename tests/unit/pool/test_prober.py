@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -93,6 +94,8 @@ def test_errors_of_the_root(place: Prober, fault_fs: FaultFs, errno: str, expect
 def test_a_hung_mount_holds_one_call_and_comes_back(place: Prober, fault_fs: FaultFs, operation: str) -> None:
     assert state(place) == "alive"
     with fault_fs.faults.hang(operation):
+        assert state(place, HANG) == "hung"
+        fault_fs.faults.wait_under_way(operation)
         for _ in range(5):
             found = look([place], HANG)["retail"]
             assert (found.state, found.took) == ("hung", ())
@@ -113,6 +116,7 @@ def test_a_hung_mount_holds_one_call_and_comes_back(place: Prober, fault_fs: Fau
 def test_a_new_mount_over_one_that_hangs_is_asked(place: Prober, fault_fs: FaultFs, tmp_path: Path) -> None:
     hang = fault_fs.faults.hang("readdir")
     assert state(place, HANG) == "hung"
+    fault_fs.faults.wait_under_way("readdir")
     fuse_mounts.detach(fault_fs.mount)
     assert state(place) == "absent"
     with FaultFs(tmp_path):
@@ -128,6 +132,7 @@ def test_with_too_many_that_hang_no_new_one_is_asked(
     monkeypatch.setattr(prober, "MOST_LEFT", 1)
     hang = fault_fs.faults.hang("readdir")
     assert state(place, HANG) == "hung"
+    fault_fs.faults.wait_under_way("readdir")
     fuse_mounts.detach(fault_fs.mount)
     with FaultFs(tmp_path):
         found = look([place], PATIENCE)["retail"]
@@ -140,7 +145,7 @@ def test_one_that_hangs_does_not_hold_up_another(place: Prober, fault_fs: FaultF
     (tmp_path / "other").mkdir()
     with FaultFs(tmp_path / "other") as other, fault_fs.faults.hang("stat"):
         second = Prober("cards", str(other.mount))
-        found = look([place, second], 3 * HANG)
+        found = look([place, second], 5)
         assert {name: outcome.state for name, outcome in found.items()} == {"retail": "hung", "cards": "alive"}
         assert list(found) == ["retail", "cards"]
         second.close()
@@ -153,3 +158,12 @@ def test_a_helper_that_was_killed_is_told_and_replaced(place: Prober, fault_fs: 
         os.kill(begun.pid, signal.SIGKILL)
         assert place.end(begun) == Outcome("error", "the helper process ended")
     until(lambda: state(place) == "alive")
+
+
+def test_no_helper_process(place: Prober, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    assert look([place], PATIENCE)["retail"] == Outcome("error", "no helper process: it did not start")
+    monkeypatch.setattr(sys, "executable", "/absent")
+    assert look([place], PATIENCE)["retail"] == Outcome("error", "no helper process: No such file or directory")
+    monkeypatch.undo()
+    assert state(place) == "alive"

@@ -175,15 +175,15 @@ def test_a_change_while_the_last_is_told_is_told_too(board: Board, said: list[st
         def patch_pod(self, namespace: str, name: str, metadata: JsonObject) -> None:
             told.append(metadata["annotations"][ANNOTATION])
             if len(told) == 1:
-                reporter.take(board.take(both("dead")), board.text())
+                mine.take(board.take(both("dead")), board.text())
 
         def create_event(self, namespace: str, event: JsonObject) -> None:
             raise Answer(403, "Forbidden")
 
-    reporter = Reporter(Slow(), "kv", "pool-x7", said.append)
-    reporter.take(board.take(both("alive")), board.text())
-    assert not reporter.send()
-    assert not reporter.send()
+    mine = Reporter(Slow(), "kv", "pool-x7", said.append)
+    mine.take(board.take(both("alive")), board.text())
+    assert not mine.send()
+    assert not mine.send()
     assert [text.split()[1] for text in told] == ["alive", "dead"]
 
 
