@@ -56,7 +56,6 @@ class Node:
         self._log = folder / "log"
         for made in (self._disk, self.backing):
             made.mkdir()
-        self.environment: dict[str, str] = {}
         self.supervisor: subprocess.Popen[bytes] | None = None
         self._pods: list[subprocess.Popen[bytes]] = []
         # It reads from us: it ends when this process does, and the namespace with it.
@@ -116,7 +115,7 @@ class Node:
 
     def start(self, lines: str = "retail cards", prefix: Iterable[str] = (), **environment: str) -> None:
         """Start the supervisor."""
-        self.environment = {
+        given = {
             "POOL_DIR": str(self.pool),
             "POOL_LINES": lines,
             "POOL_COMMAND": str(self.command),
@@ -128,7 +127,7 @@ class Node:
         with self._log.open("ab") as log:
             self.supervisor = subprocess.Popen(
                 self.inside(command),
-                env={**os.environ, **self.environment},
+                env={**os.environ, **given},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -177,14 +176,14 @@ class Node:
         """Wait until it has said so."""
         until(lambda: text in self.log(), f"a log with {text!r}", self.log)
 
-    def mounts(self) -> list[mounts.Mount]:
+    def mounted(self) -> list[mounts.Mount]:
         """All mounts below the node's disk, as the node sees them."""
         found = mounts.all_mounts(self._holder.pid)
         return [one for one in found if self._disk in one.point.parents]
 
     def pool_mounts(self) -> list[mounts.Mount]:
         """Those of the fault filesystem."""
-        return [one for one in self.mounts() if one.kind == f"fuse.{mounts.SUBTYPE}"]
+        return [one for one in self.mounted() if one.kind == f"fuse.{mounts.SUBTYPE}"]
 
     def server(self) -> int:
         """Process that serves the pool."""
@@ -197,7 +196,7 @@ class Node:
 
     def beside_the_pool(self) -> list[str]:
         """Names on the node's own disk in directories where the pool belongs; the mounts have to be gone."""
-        assert not self.mounts()
+        assert not self.mounted()
         return [str(one) for place in self.seen(self.pool).glob("*/fs") for one in place.iterdir()]
 
     def __enter__(self) -> Self:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import signal
 import stat
 import time
@@ -119,7 +120,7 @@ def test_mounts_over_one_another_are_all_taken_away_and_no_others(node: Node) ->
         assert node.on_node("touch", where / "f").returncode == 0
     node.started()
     assert "took 4 mounts of an earlier run away" in node.log()
-    left = [str(one.point) for one in node.mounts() if one.source == "older"]
+    left = [str(one.point) for one in node.mounted() if one.source == "older"]
     assert left == [os.path.normpath(node.pool / place) for place in others]
     for place in others:
         assert node.seen(node.pool / place / "f").exists()
@@ -141,9 +142,9 @@ def test_a_bind_that_somebody_removed_is_made_again(node: Node) -> None:
 def test_a_bind_that_somebody_covered_is_made_again(node: Node) -> None:
     node.started()
     assert node.on_node("mount", "-t", "tmpfs", "older", node.pool / "retail/fs").returncode == 0
-    until(lambda: {one.source for one in node.mounts()} & {"older"} == set(), "the cover is gone")
+    until(lambda: {one.source for one in node.mounted()} & {"older"} == set(), "the cover is gone")
     node.bound()
-    assert len(node.mounts()) == 3
+    assert len(node.mounted()) == 3
 
 
 def test_a_directory_of_the_pool_that_somebody_removed_is_made_again(node: Node) -> None:
@@ -173,7 +174,7 @@ def test_the_end_is_in_time_while_the_pool_hangs(node: Node, stopped: bool) -> N
     reader.sees("1")
     server = node.server()
     faults.hang()
-    faults.wait_under_way("stat")
+    until(lambda: bool(faults.under_way()), "a Pod that hangs")
     if stopped:
         os.kill(server, signal.SIGSTOP)
     started = time.monotonic()
@@ -182,7 +183,7 @@ def test_the_end_is_in_time_while_the_pool_hangs(node: Node, stopped: bool) -> N
     print(f"ended {took:.1f} s after SIGTERM")
     assert took < 8
     assert ("did not end within 5 s" in node.log()) == stopped
-    assert node.mounts() == []
+    assert node.mounted() == []
     reader.sees("gone")
 
 
@@ -191,7 +192,7 @@ def test_a_pool_that_hangs_is_left_alone(node: Node) -> None:
     server = node.server()
     with faults.hang():
         reader = node.reader("retail", "f")
-        faults.wait_under_way("stat")
+        until(lambda: bool(faults.under_way()), "a Pod that hangs")
         assert node.on_node("umount", "-l", node.pool / "cards/fs").returncode == 0
         node.said("cards: not bound: the pool does not answer")
     (node.backing / "tenants/retail/f").write_text("1\n")
@@ -207,6 +208,18 @@ def test_a_line_of_business_that_is_gone_loses_its_mount_and_keeps_its_data(node
     node.started("retail")
     assert {one.point.parent.name for one in node.pool_mounts()} == {".pool", "retail"}
     assert (node.backing / "tenants/cards/f").read_text() == "1\n"
+
+
+def test_who_comes_late_writes_nothing_beside_the_pool(node: Node, tmp_path: Path) -> None:
+    """The pool dies while its directories are made. What is made later must not lie on the node's disk below the mount."""
+    waits = f'case $* in *tenants) touch "{tmp_path}/late"; until [ -e "{tmp_path}/go" ]; do sleep 0.05; done ;; esac'
+    node.program("mkdir", f'{waits}\nexec {shutil.which("mkdir")} "$@"')
+    node.start(PATH=f"{tmp_path}:{os.environ['PATH']}")
+    until((tmp_path / "late").exists, "a mkdir that waits")
+    _kill(node)
+    node.said("all mounts of the pool are taken away")
+    (tmp_path / "go").touch()
+    node.bound()
 
 
 def test_owner_and_mode_are_set_where_they_differ_only(node: Node) -> None:
@@ -329,7 +342,7 @@ def test_as_the_only_process_of_its_container(node: Node) -> None:
     assert node.supervisor
     assert node.supervisor.wait(30) == 0
     assert "stopped" in node.log()
-    assert node.mounts() == []
+    assert node.mounted() == []
 
 
 def _is_first(process: Path, node: Node) -> bool:
