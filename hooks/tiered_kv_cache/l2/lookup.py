@@ -93,10 +93,10 @@ class _Job:
 
 
 class Lookup:
-    """The lookups of one tier. ``reading``: monotonic time at which any load last got bytes."""
+    """The lookups of one tier. ``moving``: monotonic time at which any load or store last got on."""
 
-    def __init__(self, parts: Parts, reading: Callable[[], float]) -> None:
-        self._reading = reading
+    def __init__(self, parts: Parts, moving: Callable[[], float]) -> None:
+        self._moving = moving
         self._answered = 0.0
         """Monotonic time at which the filesystem last answered a lookup."""
         self._settings, self._tree, self._watch, self._metrics = parts[:4]
@@ -148,7 +148,7 @@ class Lookup:
 
     def _late(self, cause: str) -> None:
         """A lookup was given up. Where other things move, it may have been this machine that had no time for it."""
-        still = time.monotonic() - max(self._answered, self._reading())
+        still = time.monotonic() - max(self._answered, self._moving())
         if still >= self._settings.lookup_deadline_ms / 1000:
             self._breaker.trip(cause)
         else:

@@ -52,7 +52,7 @@ class Tier:
         parts = Parts(settings, self.tree, self.watch, self.metrics, self.read_breaker, present, unreadable)
         self._parts = parts
         self.reader = Reader(parts)
-        self.lookups = Lookup(parts, lambda: self.reader.progress)
+        self.lookups = Lookup(parts, lambda: max(self.reader.progress, self.stores.progress))
         self.stores = Writer(parts, self.store_breaker, lambda: self.reader.pool.waiting > 0)
         self.uses = UseLog(self.metrics, settings.use_keys)
         self._probers = [

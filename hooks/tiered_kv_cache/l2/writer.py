@@ -58,6 +58,8 @@ class Writer:
         self._breaker, self._present, self._unreadable = parts.breaker, parts.present, parts.unreadable
         self._stores, self._loading = stores, loading
         self.pool = Pool("store", parts.settings.store_threads)
+        self.progress = 0.0
+        """Monotonic time at which the filesystem last took bytes, or a file's name."""
         self.queued = 0
         """Payload bytes of stores that wait or run."""
         self._names: set[str] = set()
@@ -182,6 +184,7 @@ class Writer:
                 self._tree.remove(path)
                 return "present"
             self._tree.publish(path, ref.name)
+            self.progress = time.monotonic()
         except BaseException:
             self._tree.remove(path)
             raise
@@ -204,6 +207,7 @@ class Writer:
         while True:
             while pending:
                 count = os.writev(fd, pending)
+                self.progress = time.monotonic()
                 while pending and count >= len(pending[0]):
                     count -= len(pending.pop(0))
                 if pending:
@@ -236,3 +240,4 @@ class Writer:
         while done < want:
             with buffer[done:want] as rest:
                 done += os.write(fd, rest)
+                self.progress = time.monotonic()

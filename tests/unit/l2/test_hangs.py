@@ -172,12 +172,13 @@ def test_a_hung_lookup_is_a_miss_at_its_deadline(tmp_path: Path, monkeypatch: py
         until(lambda: b.lookup(*range(64)) == [True] * 64, "hits")
 
 
-def test_a_late_lookup_while_loads_move_is_one_failure_of_several(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("of", ["loads", "stores"])
+def test_a_late_lookup_while_others_move_is_one_failure_of_several(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of: str
 ) -> None:
     with bench(tmp_path, **SHORT, lookup_threads=8) as b:
         b.store(1)
-        monkeypatch.setattr(b.tier.lookups, "_reading", time.monotonic)
+        monkeypatch.setattr(b.tier.reader if of == "loads" else b.tier.stores, "progress", float("inf"))
         hang = Hang()
         Fault(monkeypatch, "lstat", "@", hang)
         try:

@@ -253,3 +253,12 @@ def test_deleting_gives_the_sizes_of_what_was_there(tmp_path: Path) -> None:
         assert b.lookup(1) == [True]
         assert b.tier.delete([name(1), name(2)]) == {name(1): 4096 + SIZE}
         assert b.lookup(1) == [False]
+
+
+@pytest.mark.parametrize("direct", [False, True])
+def test_stores_tell_that_they_get_on(tmp_path: Path, direct: bool) -> None:
+    with bench(tmp_path, direct_io=direct) as b:
+        assert b.tier.stores.progress == 0
+        before = time.monotonic()
+        assert b.store(1) == [None]
+        assert before < b.tier.stores.progress <= time.monotonic()
