@@ -69,7 +69,9 @@ class Node:
         self.command = self.program(
             "served",
             f"PYTHONPATH={shlex.quote(str(REPO / 'tools'))}; export PYTHONPATH\n"
-            f'exec {shlex.quote(sys.executable)} -m faultfs "$1" {self.backing} --control {self.control} --allow-other',
+            # As in a container: who is left when the supervisor has ended is killed.
+            f"exec setpriv --pdeathsig=KILL {shlex.quote(sys.executable)} -m faultfs"
+            f' "$1" {self.backing} --control {self.control} --allow-other',
         )
 
     @property

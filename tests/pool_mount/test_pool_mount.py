@@ -76,8 +76,10 @@ def test_a_killed_process_is_replaced_under_a_running_pod(node: Node) -> None:
 
 def test_pauses_grow_while_the_process_goes_on_dying(node: Node) -> None:
     node.start(POOL_COMMAND="false")
+    started = time.monotonic()
     for seconds in (0, 1, 2, 4):
         node.said(f"starting again in {seconds} s")
+    assert time.monotonic() - started > 2.9, "it waits as long as it says"
     assert "ended with status 1 before its mount was there" in node.log()
     started = time.monotonic()
     assert node.terminate() == 0
@@ -155,9 +157,13 @@ def test_a_directory_of_the_pool_that_somebody_removed_is_made_again(node: Node)
     until(lambda: node.in_pod("retail", "touch", "fs/f").returncode == 0, "it can be written")
 
 
-def test_a_pool_that_somebody_unmounted_is_mounted_again(node: Node) -> None:
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_pool_that_somebody_unmounted_is_mounted_again(node: Node, stopped: bool) -> None:
+    """`stopped`: its process does not take SIGTERM, and may not stay beside the next one."""
     node.started()
     server = node.server()
+    if stopped:
+        os.kill(server, signal.SIGSTOP)
     assert node.on_node("umount", "-l", node.pool / ".pool/fs").returncode == 0
     node.said("somebody unmounted the pool")
     until(lambda: len(node.pool_mounts()) == 3 and node.server() != server, "the pool is served anew")
