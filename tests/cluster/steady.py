@@ -21,6 +21,8 @@ LENGTH = 4 * CHUNK + 30
 KEPT = 4
 ON_S = 12.0
 """Seconds of a fault."""
+REQUEST_S = 60.0
+"""A request that takes longer has failed: the fault would else last for ever."""
 BACK_S = 60.0
 """A bound for what never comes back; the table shows the time that it took."""
 
@@ -43,7 +45,6 @@ class Client:
 
     def __init__(self, engines: Engines, pod: client.V1Pod) -> None:
         self.engines, self.pod = engines, pod
-        self._engine = Engine(engines.api.url(pod, 8000), engines.model, Deadline(7200))
         self.kept = [prompt_of(f"fault kept {number}", LENGTH) for number in range(KEPT)]
         self.texts: dict[tuple[int, ...], str] = {}
         self._turn = itertools.cycle(self.kept)
@@ -112,7 +113,11 @@ class Client:
             return None
 
     def _complete(self, prompt: list[int]) -> Completion:
-        return self._engine.complete(prompt, 8)
+        engine = Engine(self.engines.api.url(self.pod, 8000), self.engines.model, Deadline(REQUEST_S))
+        try:
+            return engine.complete(prompt, 8)
+        finally:
+            engine.close()
 
 
 @dataclass(frozen=True)
