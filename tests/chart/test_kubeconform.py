@@ -28,7 +28,8 @@ def validate(tmp_path: Path) -> list[str]:
         pytest.skip("KUBECONFORM or KUBE_SCHEMAS is not set; `make chart` sets them")
     for name in (
         "_definitions",
-        *("deployment-apps-v1", "networkpolicy-networking-v1", "role-rbac-v1", "rolebinding-rbac-v1"),
+        *(f"{kind}-apps-v1" for kind in ("deployment", "daemonset", "statefulset")),
+        *("networkpolicy-networking-v1", "role-rbac-v1", "rolebinding-rbac-v1"),
         *("poddisruptionbudget-policy-v1", "horizontalpodautoscaler-autoscaling-v2", "configmap-v1"),
         *(f"{kind}-v1" for kind in ("pod", "service", "serviceaccount", "persistentvolume", "persistentvolumeclaim")),
     ):

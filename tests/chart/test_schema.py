@@ -70,9 +70,9 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
     return tree
 
 
-# Maps whose keys are the user's.
+# Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
-    r"^models$|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"^models$|^curvine\.config\.\w+$|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
 )
 
 

@@ -39,7 +39,8 @@
 {{- $log := include "curvine.log" .root | fromJson -}}
 {{- $all := dict "cluster_id" (include "curvine.key" .root) "format_master" false "format_worker" false "log" $log "cli" (dict "log" $log) -}}
 {{- $text := toToml (merge $all .sections) -}}
-{{- regexReplaceAll "(?m)^(\\s*[a-z_]+ = -?[0-9]+)\\.0$" $text "${1}" -}}
+{{- $text = regexReplaceAll "(?m)^(\\s*[a-z_]+ = -?[0-9]+)\\.0$" $text "${1}" -}}
+{{- include "curvine.dense" $text -}}
 {{- end -}}
 
 {{- /* Context: root. */ -}}
@@ -95,4 +96,9 @@ metadata:
 data:
   curvine-cluster.toml: |
     {{- include "curvine.config" . | nindent 4 }}
+{{- end -}}
+
+{{- /* Without its empty lines, which would have trailing blanks in YAML. Context: text. */ -}}
+{{- define "curvine.dense" -}}
+{{- regexReplaceAll "(?m)^[ \t]*\n" . "" | trim -}}
 {{- end -}}

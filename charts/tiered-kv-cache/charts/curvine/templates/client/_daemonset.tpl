@@ -36,7 +36,7 @@ spec:
       # The mount script needs at most eight seconds.
       terminationGracePeriodSeconds: 15
       {{- include "tkc.pod.common" . | nindent 6 }}
-      {{- include "curvine.placement" $client | trim | nindent 6 }}
+      {{- with include "curvine.placement" $client | trim }}{{ . | nindent 6 }}{{ end }}
       containers:
         - name: mount
           image: {{ include "curvine.image" . | quote }}
@@ -144,7 +144,7 @@ metadata:
     {{- include "tkc.labels" (dict "root" . "component" "curvine-client") | nindent 4 }}
 data:
   pool_mount.sh: |
-    {{- .Files.Get "files/pool_mount.sh" | nindent 4 }}
+    {{- .Files.Get "files/pool_mount.sh" | include "curvine.dense" | nindent 4 }}
 {{- end -}}
 
 {{- /* Text of a Role's rules: its own Pod carries the state of the mount. A Pod's name is not known beforehand. */ -}}

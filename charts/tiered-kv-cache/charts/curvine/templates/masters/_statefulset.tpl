@@ -35,7 +35,7 @@ spec:
       # SIGTERM takes two seconds; nothing is lost by the SIGKILL behind it.
       terminationGracePeriodSeconds: 20
       {{- include "tkc.pod.common" . | nindent 6 }}
-      {{- include "curvine.placement" $masters | trim | nindent 6 }}
+      {{- with include "curvine.placement" $masters | trim }}{{ . | nindent 6 }}{{ end }}
       {{- if gt (int64 $masters.replicas) 1 }}
       affinity:
         podAntiAffinity:

@@ -38,7 +38,7 @@ spec:
       # Up to 3.4 s with a master, for ever without one.
       terminationGracePeriodSeconds: 10
       {{- include "tkc.pod.common" . | nindent 6 }}
-      {{- include "curvine.placement" $workers | trim | nindent 6 }}
+      {{- with include "curvine.placement" $workers | trim }}{{ . | nindent 6 }}{{ end }}
       initContainers:
         - name: disk
           image: {{ include "tkc.image" .tkc.values.hooks.image | quote }}
