@@ -305,7 +305,7 @@ def test_harmless_values_of_those_settings_pass(helm: Helm) -> None:
 
 
 def test_a_group_of_another_size_and_a_namespace_without_privileges_are_refused_first(helm: Helm) -> None:
-    there = {
+    there: dict[str, Json] = {
         "serviceaccounts/tiered-kv-cache/default": {},
         "statefulsets/tiered-kv-cache/demo-curvine-master": {"spec": {"replicas": 1}},
         "namespaces//tiered-kv-cache": {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "baseline"}}},
