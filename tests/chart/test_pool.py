@@ -169,6 +169,19 @@ def _pods(manifests: Manifests) -> dict[str, Json]:
     }
 
 
+def test_the_mount_knows_the_engines_user_by_its_number(helm: Helm) -> None:
+    manifests = helm.template(pool())
+    pod = spec(manifests, "DaemonSet", CLIENT)
+    (files,) = [v["configMap"]["name"] for v in pod["volumes"] if v["name"] == "scripts"]
+    data = manifests.get("ConfigMap", files)["data"]
+    mounted = {m["mountPath"]: m["subPath"] for m in container(pod, "mount")["volumeMounts"] if "subPath" in m}
+    assert mounted == {"/etc/passwd": "passwd", "/etc/group": "group"}
+    engine = _pods(manifests)["demo-tiny-engine"]["securityContext"]
+    users = [line.split(":") for line in data["passwd"].splitlines()]
+    assert [str(engine["runAsUser"]), "x", str(engine["runAsUser"])] in [user[:3] for user in users]
+    assert f"{engine['runAsGroup']}:x:{engine['runAsGroup']}:" in data["group"].splitlines()
+
+
 def test_a_platform_release_and_one_that_joins_it(helm: Helm) -> None:
     platform = helm.template(
         {**pool(linesOfBusiness=["retail", "cards"]), "lineOfBusiness": "", "models": {"tiny": None}}

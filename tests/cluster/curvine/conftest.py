@@ -102,7 +102,8 @@ def values(curvine_image: str) -> dict[str, Any]:
                 "disk": {"path": DISK, "size": "4Gi", "reserve": "1Gi"},
                 "resources": {"requests": {"cpu": "50m"}},
             },
-            "client": {"resources": {"requests": {"cpu": "50m"}}},
+            # None of our images is on the control plane.
+            "client": {"resources": {"requests": {"cpu": "50m"}}, "tolerations": []},
             "config": {"fuse": {"enable_splice": splice()}},
         },
     }

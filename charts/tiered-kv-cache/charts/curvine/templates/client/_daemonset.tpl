@@ -78,6 +78,13 @@ spec:
             - name: scripts
               mountPath: /scripts
               readOnly: true
+            {{- /* Curvine looks the caller's uid up here; files of one that has no name would be root's. */}}
+            {{- range list "passwd" "group" }}
+            - name: scripts
+              mountPath: /etc/{{ . }}
+              subPath: {{ . }}
+              readOnly: true
+            {{- end }}
             {{- include "curvine.mounts" . | nindent 12 }}
         - name: watch
           image: {{ include "tkc.image" .tkc.values.hooks.image | quote }}
@@ -131,7 +138,19 @@ spec:
 
 {{- /* Name of the ConfigMap with the mount script; a changed script is a new name. */ -}}
 {{- define "curvine.client.scripts" -}}
-{{- printf "%s-script-%s" (include "curvine.client.name" .) (.Files.Get "files/pool_mount.sh" | sha256sum | trunc 8) -}}
+{{- printf "%s-script-%s" (include "curvine.client.name" .) (include "curvine.client.files" . | sha256sum | trunc 8) -}}
+{{- end -}}
+
+{{- /* The engines' user is called by its number, which Curvine takes for the number on every node. */ -}}
+{{- define "curvine.client.files" -}}
+pool_mount.sh: |
+  {{- .Files.Get "files/pool_mount.sh" | include "curvine.dense" | nindent 2 }}
+passwd: |
+  root:x:0:0::/:/sbin/nologin
+  10001:x:10001:10001::/:/sbin/nologin
+group: |
+  root:x:0:
+  10001:x:10001:
 {{- end -}}
 
 {{- define "curvine.client.scriptMap" -}}
@@ -143,8 +162,7 @@ metadata:
   labels:
     {{- include "tkc.labels" (dict "root" . "component" "curvine-client") | nindent 4 }}
 data:
-  pool_mount.sh: |
-    {{- .Files.Get "files/pool_mount.sh" | include "curvine.dense" | nindent 4 }}
+  {{- include "curvine.client.files" . | nindent 2 }}
 {{- end -}}
 
 {{- /* Text of a Role's rules: its own Pod carries the state of the mount. A Pod's name is not known beforehand. */ -}}
