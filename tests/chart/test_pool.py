@@ -298,6 +298,18 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         {**pool(), "l2": {"volume": {**POOL_VOLUME, "claimName": "other"}}},
         ['l2.volume.claimName: "other"', "would be ignored"],
     ),
+    "a class that cannot exist": (
+        pool(masters={"storage": {"storageClass": "GP3"}}),
+        ['curvine.masters.storage.storageClass: "GP3"', "kubectl get storageclass"],
+    ),
+    "a model called like the masters": (
+        {**pool(), "models": {"tiny": None, "curvine-master": {"source": {"claim": {"name": "models"}}}}},
+        ["models.curvine-master", "call the model something else"],
+    ),
+    "placement that cannot be": (
+        pool(client={"nodeSelector": {"disk": "a b"}, "tolerations": [{"key": "gpu", "operator": "Exists", "value": "x"}]}),
+        ["curvine.client.nodeSelector", "curvine.client.tolerations"],
+    ),
     "a name without room": ({**pool(), "nameOverride": "a" * 40}, ["nameOverride", "room for 36"]),
 }  # fmt: skip
 

@@ -26,6 +26,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
@@ -63,6 +64,11 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	{Group: "policy", Kind: "PodDisruptionBudget"}:            poddisruptionbudget.Strategy,
 	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:        role.Strategy,
 	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}: rolebinding.Strategy,
+}
+
+// --allow-privileged, which every distribution sets: a mount that other Pods shall see needs it.
+func init() {
+	capabilities.Setup(true, 0)
 }
 
 // As the API server reads a request with fieldValidation=Strict: unknown and repeated fields are faults.

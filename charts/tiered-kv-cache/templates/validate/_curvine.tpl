@@ -78,6 +78,17 @@
 {{- end -}}
 {{- range $part := list "masters" "workers" "client" -}}
 {{-   include "tkc.validate.resources" (dict "faults" $faults "key" (printf "curvine.%s.resources" $part) "resources" (index $curvine $part "resources" | default dict)) -}}
+{{-   $own := index $curvine $part -}}
+{{-   include "tkc.validate.placement" (dict "root" $.root "faults" $faults "scope" (printf "curvine.%s" $part) "model" (dict "name" $part "given" $own "spec" $own)) -}}
+{{- end -}}
+{{- $class := $curvine.masters.storage.storageClass -}}
+{{- if and $class (not (include "tkc.validate.subdomain" $class)) -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.masters.storage.storageClass" "value" $class "why" "no StorageClass can have this name" "fix" "choose one of: kubectl get storageclass") -}}
+{{- end -}}
+{{- range .root.tkc.models -}}
+{{-   if eq .name "curvine-master" -}}
+{{-     include "tkc.fault" (dict "faults" $faults "key" "models.curvine-master" "value" .name "why" "the Service of the pool's masters has the name that this model's would have" "fix" "call the model something else; servedName can stay") -}}
+{{-   end -}}
 {{- end -}}
 {{- if not (include "curvine.tenants" .root | fromJsonArray) -}}
 {{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.linesOfBusiness" "value" $curvine.linesOfBusiness "why" "nobody has a part of the pool: neither lineOfBusiness nor this list names one"

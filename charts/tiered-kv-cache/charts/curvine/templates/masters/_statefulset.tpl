@@ -130,6 +130,7 @@ metadata:
     {{- include "tkc.labels" $labels | nindent 4 }}
 spec:
   clusterIP: None
+  clusterIPs: [None]
   publishNotReadyAddresses: true
   selector:
     {{- include "tkc.labels.selector" $labels | nindent 4 }}
