@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import httpx
 from kubernetes import client
@@ -120,6 +121,10 @@ class Client:
             engine.close()
 
 
+Begin = Callable[[Client], Callable[[], object]]
+"""Begins a fault for the client's engine, and returns what ends it."""
+
+
 @dataclass(frozen=True)
 class Trial:
     """What one fault did. ``bad``: what must not be; ``broken``: whether the engine is of no more use."""
@@ -154,9 +159,30 @@ def trial(now: Client, name: str, begin: Callable[[], Callable[[], object]]) -> 
     return Trial(line, bad, during.cold, bool(failed) or back is None)
 
 
-def table(title: str, rows: list[str]) -> str:
-    """The rows of several trials, for people; times in ms."""
-    return "\n".join([f"\n{title}, in ms:", HEAD, *rows])
+def trials(title: str, fresh: Callable[[], Engines], faults: Mapping[str, Begin]) -> list[str]:
+    """Each fault in turn, and a table of them; what must not be. `fresh`: engines, made anew when they are of no more use."""
+    colds: list[float] = []
+    bad: list[str] = []
+    rows = []
+
+    def start() -> Client:
+        engines = fresh()
+        made = Client(engines, engines.pods()[0])
+        colds.extend(made.fill())
+        made.steady(3)
+        return made
+
+    now = start()
+    for name, begin in faults.items():
+        seen = trial(now, name, partial(begin, now))
+        rows.append(seen.row)
+        bad += seen.bad
+        colds += seen.colds
+        if seen.broken:
+            now = start()
+    print(f"\n{title}: TTFT cold {statistics.median(colds):.0f} ms (median of {len(colds)}), in ms:\n{HEAD}")
+    print("\n".join(rows), flush=True)
+    return bad
 
 
 HEAD = (

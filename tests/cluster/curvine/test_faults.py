@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable
 from functools import partial
 
@@ -10,7 +9,8 @@ import pytest
 
 from ..api import Api
 from ..drills.conftest import SMOLLM2
-from ..steady import Client, table, trial
+from ..engines import Engines
+from ..steady import Client, trials
 from .conftest import Install
 from .parts import Pool
 
@@ -55,24 +55,14 @@ FAULTS: dict[str, Fault] = {
 
 @pytest.mark.parametrize("masters", [1])
 def test_each_part(install: Install, api: Api, namespace: str, nodes: Callable[..., str], masters: int) -> None:
-    def engine() -> Client:
-        engines = install(masters, 1, models={"tiny": {"replicas": 1, **SMOLLM2}})
-        made = Client(engines, engines.pods()[0])
-        colds.extend(made.fill())
-        made.steady(3)
-        return made
+    def engine() -> Engines:
+        return install(masters, 1, models={"tiny": {"replicas": 1, **SMOLLM2}})
 
-    colds: list[float] = []
-    bad: list[str] = []
-    rows = []
     pool = Pool(api, namespace, nodes)
-    now = engine()
-    for name, fault in FAULTS.items():
-        seen = trial(now, name, partial(fault, pool, now.pod.spec.node_name))
-        rows.append(seen.row)
-        bad += seen.bad
-        colds += seen.colds
-        if seen.broken:
-            now = engine()
-    print(table(f"{masters} masters: TTFT cold {statistics.median(colds):.0f} ms (median of {len(colds)})", rows))
+    faults = {name: partial(_at, fault, pool) for name, fault in FAULTS.items()}
+    bad = trials(f"{masters} masters", engine, faults)
     assert not bad, "\n".join(bad)
+
+
+def _at(fault: Fault, pool: Pool, now: Client) -> Callable[[], object]:
+    return fault(pool, now.pod.spec.node_name)

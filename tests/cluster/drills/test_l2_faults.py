@@ -6,8 +6,8 @@ same is only told.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,8 @@ from faultfs.pytest_plugin import fuse
 from local_cluster.providers.kind import Kind
 from local_cluster.run import output
 
-from ..steady import Client, table, trial
+from ..engines import Engines
+from ..steady import Client, trials
 from .conftest import SMOLLM2, Install
 
 __all__ = ["fuse"]
@@ -75,35 +76,20 @@ def faulty(fuse: None, tmp_path: Path) -> Iterator[FaultFs]:
 def test_each_fault(install: Install, faulty: FaultFs, adapter: str) -> None:
     ours = adapter == "guarded"
 
-    def engine() -> Client:
+    def engine() -> Engines:
         model = {**SMOLLM2, "cache": {**SMOLLM2["cache"], "l2": {"adapter": adapter}}}
-        engines = install(model, replicas=1, l2={"volume": {"hostPath": {"path": IN_NODE}}})
-        made = Client(engines, engines.pods()[0])
-        colds.extend(made.fill())
-        made.steady(3)
-        return made
+        return install(model, replicas=1, l2={"volume": {"hostPath": {"path": IN_NODE}}})
 
-    colds: list[float] = []
-    bad: list[str] = []
-    rows = []
-    now = engine()
-    for name, switch in FAULTS.items():
-
-        def begin(switch: Switch = switch) -> Callable[[], None]:
-            active = switch(faulty.faults)
-
-            def end() -> None:
-                for fault in active:
-                    fault.remove()
-
-            return end
-
-        seen = trial(now, name, begin)
-        rows.append(seen.row)
-        bad += seen.bad
-        colds += seen.colds
-        if seen.broken:
-            now = engine()
-    print(table(f"{adapter}: TTFT cold {statistics.median(colds):.0f} ms (median of {len(colds)})", rows))
+    bad = trials(adapter, engine, {name: partial(_begin, switch, faulty.faults) for name, switch in FAULTS.items()})
     if ours:
         assert not bad, "\n".join(bad)
+
+
+def _begin(switch: Switch, faults: Faults, now: Client) -> Callable[[], None]:
+    active = switch(faults)
+
+    def end() -> None:
+        for fault in active:
+            fault.remove()
+
+    return end
