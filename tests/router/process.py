@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from chart.helm import Json
+from ports import free_ports
 
 _PLACE = {"--host": "127.0.0.1", "--prometheus-host": "127.0.0.1"}
 
@@ -29,13 +29,6 @@ def wait_for(what: str, condition: Callable[[], object], seconds: float = 30.0) 
         time.sleep(0.02)
 
 
-def free_port() -> int:
-    """A port on which nobody listens."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
-
-
 class Router:
     """A running router. Of its flags only the addresses on which it listens are the tests' own.
 
@@ -48,7 +41,7 @@ class Router:
     """
 
     def __init__(self, program: Path, args: Sequence[str], env: dict[str, str], kubeconfig: Path, log: Path) -> None:
-        port, metrics = free_port(), free_port()
+        port, metrics = free_ports(2)
         self.url, self._metrics_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{metrics}/metrics"
         own = list(args)
         for name, value in {**_PLACE, "--port": str(port), "--prometheus-port": str(metrics)}.items():
@@ -68,6 +61,7 @@ class Router:
         self.client.close()
 
     def _answers(self, path: str) -> bool:
+        assert self._process.poll() is None, f"the router ended: {self.log()[-2000:]}"
         try:
             return self.client.get(self.url + path).is_success
         except httpx.HTTPError:

@@ -13,9 +13,10 @@ import httpx
 import pytest
 
 from chart.helm import Helm, Json, overlay
+from ports import free_ports
 from router.engine import Engine
 from router.places import CHART
-from router.process import free_port, wait_for
+from router.process import wait_for
 from router.stack import Stack
 
 BODY: Json = {
@@ -60,7 +61,7 @@ def gateway(stack: Callable[..., Stack], helm: Helm, program: Path, tmp_path: Pa
     assert data["tkc_gateway.py"] == (CHART / "files" / "tkc_gateway.py").read_text().replace("\n\n\n", "\n\n")
     tiny = stack("roundrobin")
     other = Engine(tiny.engines[0].address.rsplit(".", 1)[0] + ".99", model="org/Other").start()
-    port, metrics = free_port(), free_port()
+    port, metrics = free_ports(2)
     config |= {"models": {"tiny": tiny.router.url, "org/Other": other.url}, "host": "127.0.0.1", "port": port}
     config |= {"metricsPort": metrics}
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -71,6 +72,7 @@ def gateway(stack: Callable[..., Stack], helm: Helm, program: Path, tmp_path: Pa
         url = f"http://127.0.0.1:{port}"
 
         def answers() -> bool:
+            assert process.poll() is None, (tmp_path / "gateway.log").read_text()
             try:
                 return client.get(f"{url}/health").is_success
             except httpx.HTTPError:
@@ -193,7 +195,8 @@ def test_a_client_that_hangs_up(gateway: Running, stream: bool) -> None:
             next(answer.iter_raw())
     else:
         with pytest.raises(httpx.ReadTimeout):
-            gateway.client.post(url, json=body, timeout=0.5)
+            answer = gateway.client.post(url, json=body, timeout=0.5)
+            pytest.fail(f"answered at once: {answer.status_code} {answer.text}")
     wait_for("the engine notices", lambda: gateway.other.aborted == 1, 8)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import httpx
 
 from local_cluster.settings import KUBERNETES_VERSION
+from ports import free_ports
 
 from . import stages
 from .api import Api
-from .processes import Processes, free_ports
+from .processes import Processes
 
 CONTROLLERS = (
     "deployment-controller",

@@ -21,6 +21,8 @@ from multiprocessing import forkserver, util
 from pathlib import Path
 from typing import Any
 
+import tkc_lmcache_guard
+
 IMPORTED = ["vllm.v1.engine.core", "vllm.v1.worker.cpu_worker", "vllm.model_executor.models.llama"]
 
 
@@ -34,6 +36,8 @@ def register() -> None:
     if len(threads) > 1:
         print(f"TKC_ENGINE_FORK: {len(threads)} threads already run here, so processes are spawned", file=sys.stderr)
         return
+    # vLLM loads its plugins once, in any order: the forked processes have what was registered before the fork server began.
+    tkc_lmcache_guard.register()
     _hide_llvmlite()
     # vLLM sets "spawn" on every CPU, whatever the environment said; what that means is decided here.
     multiprocessing.context._concrete_contexts["spawn"] = ForkServer()

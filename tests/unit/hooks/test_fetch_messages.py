@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +17,7 @@ from huggingface_hub.utils._http import close_session
 
 from emulators.hub import COMMIT, Hub
 from emulators.s3 import S3
+from ports import free_port
 from tiered_kv_cache.fetch import hub as hub_module
 from tiered_kv_cache.fetch import run as run_module
 from tiered_kv_cache.fetch import spec
@@ -193,21 +193,15 @@ def test_a_server_that_ignores_ranges(hub: Hub, tmp_path: Path) -> None:
     assert contents(found.path)[name] == hub.files[name]
 
 
-def unused_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_no_network(tmp_path: Path) -> None:
-    url = f"http://127.0.0.1:{unused_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     text = message(tmp_path, {"huggingFace": {"id": "org/model", "revision": COMMIT, "endpoint": url}})
     assert text.startswith(f"models.tiny.source.huggingFace: unreachable: no connection to {url}: ")
     assert "5 tries. Fix: check DNS, egress NetworkPolicies and the proxy (HTTPS_PROXY in engine.env)" in text
 
 
 def test_no_proxy_there_is_named_without_its_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    port = unused_port()
+    port = free_port()
     monkeypatch.setenv("HTTP_PROXY", f"http://me:hf_notAToken@127.0.0.1:{port}")
     raw = {"huggingFace": {"id": "org/model", "revision": COMMIT, "endpoint": "http://hub.invalid"}}
     close_session()
@@ -218,7 +212,7 @@ def test_no_proxy_there_is_named_without_its_password(tmp_path: Path, monkeypatc
 
 
 def test_no_network_in_s3(tmp_path: Path, bucket: S3) -> None:
-    url = f"http://127.0.0.1:{unused_port()}"
+    url = f"http://127.0.0.1:{free_port()}"
     text = message(tmp_path, s3_source(bucket, endpoint=url))
     assert text.startswith(f"models.tiny.source.s3: unreachable: {url}: HTTP error: ")
 

@@ -9,16 +9,12 @@ from pathlib import Path
 import pytest
 
 from emulators.engine import Engine, Faults
+from ports import free_port
 from tiered_kv_cache import http as http_module
 from tiered_kv_cache.deadline import Deadline, DeadlinePassed
 from tiered_kv_cache.engine import Engine as Client
 from tiered_kv_cache.engine import EngineError
 from tiered_kv_cache.http import BadAnswer, Http, Unreachable
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 def test_a_server_that_comes_a_moment_later(monkeypatch: pytest.MonkeyPatch) -> None:
