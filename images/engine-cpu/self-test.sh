@@ -40,6 +40,8 @@ def guarded():
             raise LMCacheTimeoutError("no answer within 10 s")
 
     class Context(worker_transfer.EngineDrivenTransferContext):
+        _instance_id = 0
+
         def __init__(self):
             self._engine_driven_context = Killed()
 
