@@ -17,15 +17,14 @@ from local_cluster.providers.kind import Kind
 from local_cluster.run import output
 from local_cluster.settings import NODE_SHARED, PLACES
 
-from ..api import Api
+from ..api import Api, wait_for
 from ..conftest import MODEL, VALUES
 from ..engines import Engines
-from .images import reference_in_nodes
+from .images import given_image, hooks_image
+from .names import CLAIM, DISK, RELEASE, SIZE
+from .parts import Pool
 
 HERE = Path(__file__).parent
-DISK = "/var/lib/tkc-test-disk"
-"""On each node: a volume of its own lies at /var there."""
-RELEASE = "pool"
 MASTERS = PLACES.state / "shared" / "curvine-masters"
 Install = Callable[..., Engines]
 
@@ -37,11 +36,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def curvine_image() -> str:
+def archives(images: dict[str, str]) -> dict[str, Path]:
+    """Archives of the images of the pool's Pods that are in the nodes by archive, by reference."""
     given = os.environ.get("CURVINE_IMAGE", "")
     if not given:
         pytest.skip("CURVINE_IMAGE names no image of Curvine: a reference, or the path of an archive")
-    return reference_in_nodes(given)
+    reference, archive = given_image(given)
+    return {reference: archive} if archive else {}
+
+
+@pytest.fixture(scope="session")
+def curvine_image(archives: dict[str, Path]) -> str:
+    """Curvine's, in the nodes."""
+    Kind().load(archives)
+    return next(iter(archives), os.environ.get("CURVINE_IMAGE", ""))
+
+
+@pytest.fixture(scope="session")
+def third_node(archives: dict[str, Path], images: dict[str, str]) -> None:
+    """Lets masters run on the control plane: three of them stand on three nodes."""
+    reference = images["hooks"]
+    Kind().load({**archives, reference: hooks_image(reference)}, Kind().nodes()[:1])
 
 
 @pytest.fixture(scope="session")
@@ -65,7 +80,7 @@ def master_volumes(kubeconfig: Path, namespace: str, count: int) -> None:
     """A volume for each master's claim, the same on each node: a disk that follows its Pod."""
     core = kube.core(kubeconfig)
     for number in range(count):
-        claim = f"data-{RELEASE}-curvine-master-{number}"
+        claim = f"{CLAIM}{number}"
         name = f"{namespace}-{claim}"
         if name in {volume.metadata.name for volume in core.list_persistent_volume().items}:
             continue
@@ -91,15 +106,16 @@ def splice() -> bool:
 def values(curvine_image: str) -> dict[str, Any]:
     repository, _, tag = curvine_image.rpartition(":")
     return {
-        "l2": {"volume": {"type": "curvine", "hostPath": {"path": ""}, "size": "4Gi"}},
+        "l2": {"volume": {"type": "curvine", "hostPath": {"path": ""}, "size": SIZE}},
         "curvine": {
             "image": {"repository": repository, "tag": tag, "pullPolicy": "IfNotPresent"},
             "masters": {
                 "storage": {"storageClass": "by-hand", "size": "1Gi"},
+                "tolerations": [{"operator": "Exists"}],
                 "resources": {"requests": {"cpu": "50m"}},
             },
             "workers": {
-                "disk": {"path": DISK, "size": "4Gi", "reserve": "1Gi"},
+                "disk": {"path": DISK, "size": SIZE, "reserve": "1Gi"},
                 "resources": {"requests": {"cpu": "50m"}},
             },
             # None of our images is on the control plane.
@@ -121,21 +137,61 @@ def wiped(nodes: Callable[..., str], workers: list[str]) -> Callable[[], None]:
     return wipe
 
 
-@pytest.fixture(scope="session")
-def upgrade(
-    helm: Helm, image_values: list[Path], values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Callable[[dict[str, Any]], None]]:
-    """Installs or upgrades the release with more values over those of the tests."""
-    release = Helm(helm.kubeconfig, helm.namespace, RELEASE, [VALUES, *image_values])
-    override = tmp_path_factory.mktemp("pool") / "values.json"
+class Release:
+    """The pool's release on masters' volumes of its own.
 
-    def apply(more: dict[str, Any]) -> None:
-        override.write_text(json.dumps(overlay(values, more)))
-        done = release.upgrade("-f", str(override))
+    Args:
+        values: over those of tests/cluster/values/tiny.yaml.
+        file: where the values of the last install or upgrade lie.
+    """
+
+    def __init__(self, helm: Helm, api: Api, values: dict[str, Any], file: Path) -> None:
+        self.helm, self.api, self._values, self._file = helm, api, values, file
+
+    def apply(self, masters: int = 1, replicas: int = 2, **more: Any) -> Engines:
+        """Install or upgrade; the engines, ready.
+
+        Args:
+            masters: in the group.
+            replicas: of the engine.
+            more: values over all others.
+        """
+        master_volumes(self.helm.kubeconfig, self.helm.namespace, masters)
+        own = {"curvine": {"masters": {"replicas": masters}}, "models": {MODEL: {"replicas": replicas}}}
+        self._file.write_text(json.dumps(overlay(overlay(self._values, own), more)))
+        done = self.helm.upgrade("-f", str(self._file))
         assert done.ok, done.text
+        engines = Engines(self.api, self.helm.namespace, RELEASE, MODEL)
+        engines.ready(replicas)
+        return engines
 
-    yield apply
-    release.uninstall()
+    def uninstall(self) -> None:
+        """Remove it, and wait until its Pods are gone."""
+        self.helm.uninstall()
+        wait_for("no Pod of the release", lambda: not self._pods(), 240)
+
+    def _pods(self) -> list[Any]:
+        label = f"app.kubernetes.io/instance={RELEASE}"
+        return list(self.api.core.list_namespaced_pod(self.helm.namespace, label_selector=label).items)
+
+    def forget_masters(self) -> None:
+        """Remove the masters' claims, which outlive an uninstall, and their volumes, also those of a run that was killed."""
+        core, namespace = self.api.core, self.helm.namespace
+        for name in self.claims():
+            core.delete_namespaced_persistent_volume_claim(name, namespace)
+        volumes = {f"{namespace}-{CLAIM}{number}" for number in range(3)}
+
+        def left() -> set[str]:
+            return volumes & {volume.metadata.name for volume in core.list_persistent_volume().items}
+
+        for name in left():
+            core.delete_persistent_volume(name)
+        wait_for("no volume of the masters", lambda: not left() and not self.claims())
+
+    def claims(self) -> dict[str, str]:
+        """Names of the masters' claims, and their uids."""
+        found = self.api.core.list_namespaced_persistent_volume_claim(self.helm.namespace).items
+        return {c.metadata.name: c.metadata.uid for c in found if c.metadata.name.startswith(CLAIM)}
 
 
 def overlay(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
@@ -148,15 +204,30 @@ def overlay(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def install(upgrade: Callable[[dict[str, Any]], None], api: Api, helm: Helm, wiped: Callable[[], None]) -> Install:
-    """(masters, replicas of the engine, other values) -> the engines, ready."""
-    wiped()
+def release(
+    helm: Helm, api: Api, image_values: list[Path], values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Release]:
+    """The release; not installed yet."""
+    own = Helm(helm.kubeconfig, helm.namespace, RELEASE, [VALUES, *image_values])
+    made = Release(own, api, values, tmp_path_factory.mktemp("pool") / "values.json")
+    yield made
+    made.uninstall()
+
+
+@pytest.fixture(scope="session")
+def pool(api: Api, namespace: str, nodes: Callable[..., str]) -> Pool:
+    """The release's Pods that are the pool."""
+    return Pool(api, namespace, nodes)
+
+
+@pytest.fixture(scope="session")
+def new_pool(release: Release, wiped: Callable[[], None]) -> Install:
+    """Release.apply on empty volumes and disks, whatever was installed before."""
 
     def made(masters: int = 1, replicas: int = 2, **more: Any) -> Engines:
-        master_volumes(helm.kubeconfig, helm.namespace, masters)
-        upgrade({"curvine": {"masters": {"replicas": masters}}, "models": {MODEL: {"replicas": replicas}}, **more})
-        engines = Engines(api, helm.namespace, RELEASE, MODEL)
-        engines.ready(replicas)
-        return engines
+        release.uninstall()
+        release.forget_masters()
+        wiped()
+        return release.apply(masters, replicas, **more)
 
     return made

@@ -7,23 +7,26 @@ import shutil
 import tarfile
 from pathlib import Path
 
-from local_cluster.providers.kind import Kind
 from local_cluster.settings import PLACES
 
 
-def reference_in_nodes(given: str) -> str:
-    """What the Pods shall name: `given` itself, or for the path of an archive the name that stands in it, loaded into the nodes."""
+def given_image(given: str) -> tuple[str, Path | None]:
+    """What the Pods shall name, and its archive: `given` itself, or for the path of an archive the name that stands in it."""
     archive = Path(given)
     if not archive.is_file():
-        return given
-    name = _name(archive)
+        return given, None
     # The nodes see this folder only.
     place = PLACES.images / "given" / f"{archive.stat().st_mtime_ns}-{archive.name}"
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(archive, place)
-    Kind().load({name: place})
-    return name
+    return _name(archive), place
+
+
+def hooks_image(reference: str) -> Path:
+    """Archive of the hooks' image, as `make images` left it."""
+    name, _, tag = reference.rpartition(":")
+    return PLACES.images / f"{name.rpartition('/')[2]}-{tag}.tar"
 
 
 def _name(archive: Path) -> str:

@@ -6,8 +6,10 @@ from collections.abc import Callable
 
 from kubernetes import client
 
+from tiered_kv_cache.metrics import Samples
+
 from ..api import Api, wait_for
-from .conftest import DISK, RELEASE
+from .names import DISK, LINE, RELEASE
 
 KILL = (
     "for p in /proc/[0-9]*; do case $(readlink $p/exe) in */{program}) kill -9 ${{p#/proc/}} && found=1;; esac; done; "
@@ -31,13 +33,61 @@ class Pool:
         """The Pod of a part on a node."""
         return next(pod for pod in self.pods(part) if pod.spec.node_name == node)
 
-    def kill(self, pod: client.V1Pod, container: str, program: str) -> None:
+    def kill(self, pod: str, container: str, program: str) -> None:
         """SIGKILL to the program in the Pod's container."""
-        self.api.run(self.namespace, pod.metadata.name, container, ["sh", "-c", KILL.format(program=program)])
+        self.api.run(self.namespace, pod, container, ["sh", "-c", KILL.format(program=program)])
 
-    def remove(self, pod: client.V1Pod) -> None:
+    def remove(self, pod: str) -> None:
         """Delete the Pod; its controller makes another one."""
-        self.api.core.delete_namespaced_pod(pod.metadata.name, self.namespace)
+        self.api.core.delete_namespaced_pod(pod, self.namespace)
+
+    def leader(self) -> client.V1Pod:
+        """The master that leads: it alone knows the workers."""
+        for pod in self.pods("masters"):
+            samples = Samples(self.api.pod_text(pod, 9000, "/metrics"))
+            if samples.total("worker_num", tag="live") > 0:
+                return pod
+        raise AssertionError("no master knows a worker")
+
+    def cut(self, node: str) -> Callable[[], object]:
+        """Take a node off the network, as a broken link does: no packet is answered. What mends it."""
+        rules = [("INPUT", "-i"), ("FORWARD", "-i"), ("FORWARD", "-o"), ("OUTPUT", "-o")]
+
+        def each(action: str) -> None:
+            lines = (f"iptables {action} {chain} {way} eth0 -j DROP" for chain, way in rules)
+            self.nodes(node, "sh", "-ec", "; ".join(lines))
+
+        each("-I")
+        return lambda: each("-D")
+
+    def rolled_out(self, part: str) -> None:
+        """Wait until each Pod of a part is of the newest kind."""
+        name = f"{RELEASE}-curvine-{part.removesuffix('s')}"
+
+        def done() -> bool:
+            if part == "masters":
+                state = self.api.apps.read_namespaced_stateful_set(name, self.namespace)
+                whole = state.status.updated_replicas == state.spec.replicas == state.status.ready_replicas
+            else:
+                state = self.api.apps.read_namespaced_daemon_set(name, self.namespace)
+                wanted = state.status.desired_number_scheduled
+                whole = state.status.updated_number_scheduled == wanted == state.status.number_ready
+            return bool(whole and state.status.observed_generation == state.metadata.generation)
+
+        wait_for(f"{part} rolled out", done, 240)
+
+    def fill(self, node: str) -> Callable[[], object]:
+        """Write through the mount of a node until the pool takes no more. What empties it again."""
+        pod = self.on("client", node).metadata.name
+
+        def run(script: str) -> str:
+            return self.api.run(self.namespace, pod, "mount", ["sh", "-c", f"cd /pool/{LINE}/fs && {script}"]).strip()
+
+        written = 0
+        while run(f"dd if=/dev/zero of=filler-{written} bs=1M count=256 2>/dev/null && echo more || true") == "more":
+            written += 1
+        assert written > 1, "the pool was full before"
+        return lambda: run("rm -f filler-*")
 
     def wipe(self, node: str) -> None:
         """Empty the worker's disk of a node, under the worker."""

@@ -7,7 +7,6 @@ from functools import partial
 
 import pytest
 
-from ..api import Api
 from ..drills.conftest import SMOLLM2
 from ..engines import Engines
 from ..steady import Client, trials
@@ -15,13 +14,17 @@ from .conftest import Install
 from .parts import Pool
 
 Fault = Callable[[Pool, str], Callable[[], object]]
+"""(pool, the engine's node) begins it, and returns what ends it."""
+
+
+def _victim(pool: Pool, part: str, node: str) -> str:
+    return str((pool.leader() if part == "masters" else pool.on(part, node)).metadata.name)
 
 
 def _killed(part: str, container: str, program: str) -> Fault:
     def begin(pool: Pool, node: str) -> Callable[[], object]:
         count = len(pool.pods(part))
-        victim = pool.pods(part)[0] if part == "masters" else pool.on(part, node)
-        pool.kill(victim, container, program)
+        pool.kill(_victim(pool, part, node), container, program)
         return lambda: pool.ready(part, count)
 
     return begin
@@ -30,7 +33,7 @@ def _killed(part: str, container: str, program: str) -> Fault:
 def _removed(part: str) -> Fault:
     def begin(pool: Pool, node: str) -> Callable[[], object]:
         count = len(pool.pods(part))
-        pool.remove(pool.pods(part)[0] if part == "masters" else pool.on(part, node))
+        pool.remove(_victim(pool, part, node))
         return lambda: pool.ready(part, count)
 
     return begin
@@ -38,28 +41,49 @@ def _removed(part: str) -> Fault:
 
 def _wiped(pool: Pool, node: str) -> Callable[[], object]:
     pool.wipe(node)
-    pool.kill(pool.on("workers", node), "worker", "curvine-server")
+    pool.kill(_victim(pool, "workers", node), "worker", "curvine-server")
     return lambda: pool.ready("workers", 2)
 
 
-FAULTS: dict[str, Fault] = {
+def _cut(pool: Pool, node: str) -> Callable[[], object]:
+    """The other node's worker and mount, and its master if one is there."""
+    return pool.cut(next(pod.spec.node_name for pod in pool.pods("workers") if pod.spec.node_name != node))
+
+
+def _leader_cut(pool: Pool, node: str) -> Callable[[], object]:
+    """Where the engine runs beside the leader there is nothing to cut but both: the leader is made to go first."""
+    while (leader := pool.leader()).spec.node_name == node:
+        pool.kill(leader.metadata.name, "master", "curvine-server")
+        pool.ready("masters", 3)
+    return pool.cut(leader.spec.node_name)
+
+
+def _full(pool: Pool, node: str) -> Callable[[], object]:
+    """Filled to its last block by somebody whom no quota holds."""
+    return pool.fill(node)
+
+
+ANY: dict[str, Fault] = {
     "FUSE process killed": _killed("client", "mount", "curvine-fuse"),
     "client Pod deleted": _removed("client"),
     "worker killed": _killed("workers", "worker", "curvine-server"),
     "worker Pod deleted": _removed("workers"),
     "worker's disk wiped": _wiped,
-    "master killed": _killed("masters", "master", "curvine-server"),
-    "master Pod deleted": _removed("masters"),
+    "other worker's node cut off": _cut,
+    "pool full": _full,
+    "leading master killed": _killed("masters", "master", "curvine-server"),
+    "leading master's Pod deleted": _removed("masters"),
 }
+FAULTS = {1: ANY, 3: {**ANY, "leading master's node cut off": _leader_cut}}
 
 
-@pytest.mark.parametrize("masters", [1])
-def test_each_part(install: Install, api: Api, namespace: str, nodes: Callable[..., str], masters: int) -> None:
+@pytest.mark.parametrize("masters", [1, 3])
+@pytest.mark.usefixtures("third_node")
+def test_each_part(new_pool: Install, pool: Pool, masters: int) -> None:
     def engine() -> Engines:
-        return install(masters, 1, models={"tiny": {"replicas": 1, **SMOLLM2}})
+        return new_pool(masters, 1, models={"tiny": SMOLLM2})
 
-    pool = Pool(api, namespace, nodes)
-    faults = {name: partial(_at, fault, pool) for name, fault in FAULTS.items()}
+    faults = {name: partial(_at, fault, pool) for name, fault in FAULTS[masters].items()}
     bad = trials(f"{masters} masters", engine, faults)
     assert not bad, "\n".join(bad)
 

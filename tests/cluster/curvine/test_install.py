@@ -9,13 +9,14 @@ from local_cluster.helm import Helm
 
 from ..api import Api, wait_for
 from ..engines import CHUNK, prompt_of
-from .conftest import DISK, RELEASE, Install
+from .conftest import Install, Release
+from .names import DISK, RELEASE
 
 
 def test_install_to_cross_pod_hit(
-    install: Install, api: Api, namespace: str, workers: list[str], nodes: Callable[..., str]
+    new_pool: Install, api: Api, namespace: str, workers: list[str], nodes: Callable[..., str]
 ) -> None:
-    engines = install()
+    engines = new_pool()
     claim = api.core.read_namespaced_persistent_volume_claim(f"{RELEASE}-l2", namespace)
     assert (claim.status.phase, claim.spec.access_modes) == ("Bound", ["ReadWriteMany"])
     first, second = engines.pods()
@@ -41,8 +42,8 @@ def test_install_to_cross_pod_hit(
     assert on_disk > 1 << 20
 
 
-def test_helm_test_proves_it(install: Install, kubeconfig: Path, namespace: str) -> None:
-    install()
+def test_helm_test_proves_it(release: Release, kubeconfig: Path, namespace: str) -> None:
+    release.apply()
     done = Helm(kubeconfig, namespace, RELEASE).test()
     print(done.text)
     assert done.ok, done.text

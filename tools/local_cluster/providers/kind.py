@@ -207,13 +207,14 @@ class Kind:
                 seed.clone(PLACES.state / f"node-{index}")
         return image.name
 
-    def load(self, archives: dict[str, Path]) -> None:
+    def load(self, archives: dict[str, Path], nodes: list[str] | None = None) -> None:
         """Put images that a running node lacks into it, from the archive folder that all nodes mount (PLACES.images).
 
         Args:
             archives: archive of each image, by the reference that it has in the nodes.
+            nodes: which ones; by default all but the control plane, where none of our Pods runs.
         """
-        for node in self.nodes()[1:]:  # none of our Pods runs on the control plane
+        for node in nodes or self.nodes()[1:]:
             ctr = self.engine.words("exec", node, "ctr", "-n", "k8s.io", "images")
             present = set(output([*ctr, "ls", "-q"], env=self.engine.env).split())
             for name, archive in archives.items():
