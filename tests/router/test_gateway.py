@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -17,7 +16,7 @@ from chart.helm import Helm, Json, overlay
 from ports import free_ports
 from router.engine import Engine
 from router.places import CHART
-from router.process import wait_for
+from router.process import hang_up, wait_for
 from router.stack import Stack
 
 BODY: Json = {
@@ -194,13 +193,8 @@ def test_a_client_that_hangs_up_in_a_stream(gateway: Running) -> None:
 
 
 def test_a_client_that_hangs_up_before_the_answer(gateway: Running) -> None:
-    """Not by a client's time-out: on a machine that stands still the answer would be there first."""
     gateway.other.faults.seconds = 60
-    request = gateway.client.build_request("POST", f"{gateway.url}/v1/chat/completions", json=BODY)
-    head = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
-    with socket.create_connection((request.url.host, request.url.port)) as caller:
-        caller.sendall(f"POST {request.url.path} HTTP/1.1\r\n{head}\r\n".encode() + request.read())
-        wait_for("the engine has the request", lambda: gateway.other.seen)
+    hang_up(f"{gateway.url}/v1/chat/completions", BODY, lambda: gateway.other.seen)
     wait_for("the engine notices", lambda: gateway.other.aborted == 1, 8)
 
 

@@ -225,18 +225,24 @@ def _lost_after_seven(keeper: Keeper, root: Root, lose: Callable[[], None], monk
 
 
 def service(
-    volume: Volume, server: LeaseServer, who: str, ended: list[tuple[str, int]], name: str = "keeper-kv-l2"
+    volume: Volume,
+    server: LeaseServer,
+    who: str,
+    ended: list[tuple[str, int]],
+    *,
+    lease: str = "keeper-kv-l2",
+    seconds: float = 9,
 ) -> tuple[Service, Right]:
-    """A whole keeper with its threads; the lease has one second and a half."""
+    """A whole keeper with its threads, and a lease that a machine which stands still does not outlast."""
     settings = config.parse(
         {"quota": "1Gi", "sweep": {"operationsPerSecond": 0, "interval": 0}, "tick": "50ms", "operationDeadline": "1s",
          "giveUpAfter": "2s", "recordInterval": 0},
         "test", str(volume.mount),
     )  # fmt: skip
-    election = KubeLease(api(server), "kv", name, who, seconds=1.5)
+    election = KubeLease(api(server), "kv", lease, who, seconds=seconds)
     right = Right(None, election)
     keeper = Keeper(settings, right.check)
-    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 30, election=name)
+    right.fence = Fence(Tree(settings.mount, Pace(0), keeper.watch), who, 30, election=lease)
     return Service(keeper, right, election, lambda line: None, lambda code: ended.append((who, code))), right
 
 
@@ -246,7 +252,7 @@ def test_two_whole_keepers_one_acts_the_other_follows_when_it_ends(
 ) -> None:
     volume.root().put("a")
     ended: list[tuple[str, int]] = []
-    parts = [service(volume, server, who, ended, name) for who, name in zip(("a", "b"), leases, strict=True)]
+    parts = [service(volume, server, who, ended, lease=name) for who, name in zip(("a", "b"), leases, strict=True)]
     threads = [threading.Thread(target=s.run, daemon=True) for s, _ in parts]
     states = [s._keeper.state for s, _ in parts]
     both = []
@@ -270,7 +276,7 @@ def test_two_whole_keepers_one_acts_the_other_follows_when_it_ends(
 def test_a_hung_volume_keeps_the_lease_a_while_then_ends_the_process(volume: Volume, server: LeaseServer) -> None:
     volume.root().put("a")
     ended: list[tuple[str, int]] = []
-    running, _ = service(volume, server, "a", ended)
+    running, _ = service(volume, server, "a", ended, seconds=1.5)
     keeper = running._keeper
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
