@@ -345,3 +345,35 @@ def test_a_group_of_another_size_and_a_namespace_without_privileges_are_refused_
     assert "has 1: the size of a group is settled" in message
     assert "admits no privileged Pods (pod-security.kubernetes.io/enforce: baseline)" in message
     assert not joined.of("StatefulSet")
+
+
+@pytest.mark.parametrize(("running", "wanted", "refused"), [
+    ("registry.test:5000/curvine:v0.5.0", "v0.4.1", True), ("curvine:v0.4.10", "v0.4.9", True),
+    ("curvine:v0.4.1", "v0.4.1-rc1", True), ("curvine:v0.4.1", "v0.4.1", False), ("curvine:v0.4.1", "v0.10.0", False),
+    ("curvine:latest", "v0.4.1", False), ("curvine@sha256:" + "0" * 64, "v0.4.1", False),
+])  # fmt: skip
+def test_no_way_back_to_an_older_curvine(helm: Helm, running: str, wanted: str, refused: bool) -> None:
+    containers = [{"name": "master", "image": running}]
+    there: dict[str, Json] = {
+        "serviceaccounts/tiered-kv-cache/default": {},
+        "persistentvolumeclaims/tiered-kv-cache/models": {"spec": {"accessModes": ["ReadOnlyMany"]}},
+        "statefulsets/tiered-kv-cache/demo-curvine-master": {
+            "metadata": {
+                "labels": {"app.kubernetes.io/managed-by": "Helm"},
+                "annotations": {
+                    "meta.helm.sh/release-name": "demo",
+                    "meta.helm.sh/release-namespace": "tiered-kv-cache",
+                },
+            },
+            "spec": {"replicas": 1, "template": {"spec": {"containers": containers}}},
+        },
+    }
+    values = pool(image={"tag": wanted})
+    with serve(there) as url:
+        options = ("--dry-run=server", "--kube-apiserver", url, "--disable-openapi-validation")
+        if not refused:
+            helm.template(values, extra=options)
+            return
+        message = helm.refusal(values, extra=options)
+    assert f'curvine.image.tag: "{wanted}"' in message
+    assert f"demo-curvine-master runs {running.rpartition(':')[2]}" in message

@@ -127,11 +127,23 @@
 {{- $root := .root -}}
 {{- if include "curvine.own" $root -}}
 {{-   $name := include "curvine.masters.name" $root -}}
-{{-   $there := dig "spec" "replicas" 0 (lookup "apps/v1" "StatefulSet" $root.Release.Namespace $name | default dict) | int64 -}}
+{{-   $running := lookup "apps/v1" "StatefulSet" $root.Release.Namespace $name | default dict -}}
+{{-   $there := dig "spec" "replicas" 0 $running | int64 -}}
 {{-   $wanted := int64 $root.tkc.values.curvine.masters.replicas -}}
 {{-   if and $there (ne $there $wanted) -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "curvine.masters.replicas" "value" $wanted "why" (printf "StatefulSet %s has %d: the size of a group is settled at its first start, and another one would split it or lose its journal" $name $there)
             "fix" (printf "set it to %d; for an empty pool of another size uninstall, delete the claims data-%s-*, and install again" $there $name)) -}}
+{{-   end -}}
+{{-   range dig "spec" "template" "spec" "containers" list $running -}}
+{{-     $old := regexFind "[^:/@]+$" .image -}}
+{{-     $new := $root.tkc.values.curvine.image.tag -}}
+{{-     $version := "^v?[0-9]+[.][0-9]+[.][0-9]+(-[0-9A-Za-z.-]+)?$" -}}
+{{-     if and (eq .name "master") (not (contains "@" .image)) (not $root.tkc.values.curvine.image.digest) (regexMatch $version $old) (regexMatch $version $new) -}}
+{{-       if lt ((semver $new).Compare (semver $old)) 0 -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" "curvine.image.tag" "value" $new "why" (printf "%s runs %s, and an older Curvine promises to read nothing that a newer one has written" $name $old)
+                "fix" (printf "stay at %s or go on; to go back with an empty pool, uninstall and follow \"To begin empty\" in docs/pool.md" $old)) -}}
+{{-       end -}}
+{{-     end -}}
 {{-   end -}}
 {{-   $level := dig "metadata" "labels" "pod-security.kubernetes.io/enforce" "" (lookup "v1" "Namespace" "" $root.Release.Namespace | default dict) -}}
 {{-   if has $level (list "baseline" "restricted") -}}
