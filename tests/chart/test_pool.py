@@ -377,3 +377,11 @@ def test_no_way_back_to_an_older_curvine(helm: Helm, running: str, wanted: str, 
         message = helm.refusal(values, extra=options)
     assert f'curvine.image.tag: "{wanted}"' in message
     assert f"demo-curvine-master runs {running.rpartition(':')[2]}" in message
+
+
+def test_the_keeper_waits_for_the_mount(helm: Helm) -> None:
+    for values, waits in ((pool(), True), ({}, False)):
+        (keeper,) = [
+            each for each in helm.template(values).of("Deployment") if each["metadata"]["name"].endswith("-keeper")
+        ]
+        assert ("--pool-wait" in keeper["spec"]["template"]["spec"]["containers"][0]["args"]) == waits

@@ -12,6 +12,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--config", metavar="FILE", help="settings, YAML or JSON (docs/keeper.md)")
     parser.add_argument("--mount", default="", metavar="DIR", help="the volume, instead of the settings' mount")
+    parser.add_argument(
+        "--pool-wait",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="the volume is a mount that others make on the node: wait so long for it before the first round (0)",
+    )
     parser.add_argument("--once", action="store_true", help="one round, then its report")
     parser.add_argument("--dry-run", action="store_true", help="change nothing; tell what would go")
     parser.add_argument("--url", default="http://127.0.0.1:9400", help="of the keeper to ask (status)")

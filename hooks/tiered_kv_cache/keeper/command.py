@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import socket
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import Any
 
 from .. import names
 from ..findings import UsageError
+from ..pool import mounts
 from ..termination import leave_message
 from . import config, kube, layout, lease, report, server
 from .config import Settings
@@ -118,8 +120,20 @@ def _service(args: argparse.Namespace, settings: Settings) -> bool:
             server.serve(keeper.state, settings.port)
         except OSError as err:
             raise UsageError(f"port: {settings.port}: {err.strerror}. Fix: give a free one, or 0 for none") from err
+    _await_mount(str(settings.mount), args.pool_wait)
     Service(keeper, right, election, _say, _leave).run()
     return True
+
+
+def _await_mount(mount: str, seconds: float) -> None:
+    """Wait so long until something is mounted there; without it the first round finds what is wrong."""
+    if not seconds or mounts.at(mount):
+        return
+    # The first process of a container gets no signal that it does not handle.
+    before = signal.signal(signal.SIGTERM, lambda *_: _leave(0))
+    _say(f"waiting for the pool at {mount}, {seconds:g} s at most")
+    mounts.appears(mount, seconds)
+    signal.signal(signal.SIGTERM, before)
 
 
 def _leave(code: int) -> None:
