@@ -75,6 +75,11 @@ class Part:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+        # What it had started is now this process's, the first of its container: each would stay, and count as a process.
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            if _session(stat) == self.process.pid:
+                with contextlib.suppress(ChildProcessError):
+                    os.waitpid(int(stat.parent.name), 0)
 
 
 def _session(stat: Path) -> int:

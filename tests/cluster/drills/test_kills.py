@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from local_cluster.settings import PLACES
@@ -14,7 +15,7 @@ from ..driver import engine_pod, script_pod
 from ..engines import RUN
 from .conftest import HERE, Install
 
-RUNS = 200
+RUNS = int(os.environ.get("KILLS", "200"))
 SCRIPT = HERE / "kills.py"
 ROOT = PLACES.state / "shared" / "l2" / "v1" / "drill"
 
