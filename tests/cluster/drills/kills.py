@@ -77,17 +77,17 @@ class Part:
         self.process.wait()
         # What it had started is now this process's, the first of its container: each would stay, and count as a process.
         for stat in Path("/proc").glob("[0-9]*/stat"):
-            if _session(stat) == self.process.pid:
+            if _session(stat, ended=True) == self.process.pid:
                 with contextlib.suppress(ChildProcessError):
                     os.waitpid(int(stat.parent.name), 0)
 
 
-def _session(stat: Path) -> int:
+def _session(stat: Path, *, ended: bool = False) -> int:
     try:
         fields = stat.read_text().rpartition(")")[2].split()
     except OSError:
         return -1
-    return int(fields[3]) if fields[0] != "Z" else -1
+    return int(fields[3]) if ended or fields[0] != "Z" else -1
 
 
 class Run:
