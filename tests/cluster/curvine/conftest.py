@@ -127,10 +127,9 @@ def values(curvine_image: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def wiped(nodes: Callable[..., str], workers: list[str]) -> Callable[[], None]:
-    """Empties masters' volumes and workers' disks: what machines look like before the first install."""
+    """Empties the workers' disks: what machines look like before the first install."""
 
     def wipe() -> None:
-        shutil.rmtree(MASTERS, ignore_errors=True)
         for node in workers:
             nodes(node, "sh", "-c", f"rm -rf {DISK} && mkdir -p {DISK}")
 
@@ -175,7 +174,10 @@ class Release:
         return list(self.api.core.list_namespaced_pod(self.helm.namespace, label_selector=label).items)
 
     def forget_masters(self) -> None:
-        """Remove the masters' claims, which outlive an uninstall, and their volumes, also those of a run that was killed."""
+        """Remove the masters' claims, which outlive an uninstall, and their volumes, also those of a run that was killed.
+
+        What the volumes held goes with them, as a provisioner's would.
+        """
         core, namespace = self.api.core, self.helm.namespace
         for name in self.claims():
             core.delete_namespaced_persistent_volume_claim(name, namespace)
@@ -187,6 +189,7 @@ class Release:
         for name in left():
             core.delete_persistent_volume(name)
         wait_for("no volume of the masters", lambda: not left() and not self.claims())
+        shutil.rmtree(MASTERS, ignore_errors=True)
 
     def claims(self) -> dict[str, str]:
         """Names of the masters' claims, and their uids."""
