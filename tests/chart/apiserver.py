@@ -31,6 +31,7 @@ GROUPS = {
 }
 
 KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
+PROMETHEUS = {"monitoring.coreos.com/v1": {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}}
 
 
 def _resources(version: str, kinds: dict[str, str]) -> Json:

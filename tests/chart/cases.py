@@ -39,6 +39,15 @@ NUMBERS["models"]["tiny"]["engine"]["maxModelLen"] = 2097152
 
 POOL_VOLUME: Json = {"type": "curvine", "claimName": "", "hostPath": {"path": ""}}
 
+OBSERVED: Json = {
+    "networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]},
+    "observability": {
+        "podMonitors": {"enabled": True, "labels": {"release": "monitoring"}},
+        "alerts": {"enabled": True, "labels": {"release": "monitoring"}},
+    },
+}
+"""All that Prometheus Operator can be told."""
+
 CASES: dict[str, Json] = {
     **{file.stem: yaml.safe_load(file.read_text()) for file in VALUES_FILES},
     "minimal": overlay(),
@@ -50,6 +59,14 @@ CASES: dict[str, Json] = {
                 "workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}, "hostNetwork": True},
                 "config": {"worker": {"io_threads": 16}},
             },
+        }
+    ),
+    "observed": overlay(
+        {
+            "l2": {"volume": POOL_VOLUME},
+            "curvine": {"workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}}, "masters": {"replicas": 3}},
+            "gateway": {"enabled": True},
+            **OBSERVED,
         }
     ),
     "pool-of-another-release": overlay(

@@ -12,6 +12,7 @@ import yaml
 
 from chart.cases import CASES
 from chart.helm import CHART, Helm, Json, Manifests
+from property.checks import HASH
 
 POD_SECURITY = {
     "runAsNonRoot": True,
@@ -139,7 +140,7 @@ def test_every_mount_has_its_volume_and_every_volume_a_mount(manifests: Manifest
 
 def test_no_number_is_printed_as_a_power(manifests: Manifests) -> None:
     for value in _scalars(manifests.objects):
-        text = str(value)
+        text = HASH.sub("", str(value))
         # 1e-05 is no whole number; 1e6 stands in the case's own served name; a-f digits stand in digests.
         found = re.findall(
             r"(?<![0-9a-zA-Z])[0-9.]+e[+-]?[0-9]+(?![0-9a-zA-Z])", text.replace("1e-05", "").replace("Tiny-1e6", "")

@@ -17,7 +17,7 @@ import pytest
 
 from chart.apiserver import KEDA, serve
 from chart.helm import CHART, Helm, Json, Manifests, Refused, model
-from chart.test_live import ACCOUNT, KV, MODELS, _options
+from chart.test_live import ACCOUNT, KV, MODELS, live_options
 
 ENGINE = "demo-tiny-engine"
 PROMETHEUS = {"serverAddress": "http://prometheus:9090", "query": "sum(waiting)", "threshold": 5}
@@ -222,24 +222,24 @@ SECRET = {"secrets/tiered-kv-cache/key": {"data": {"token": "eA=="}}}
 
 def test_the_secret_must_exist_with_its_key(helm: Helm) -> None:
     with serve({**ACCOUNT, **KV, **MODELS}) as url:
-        message = helm.refusal({"apiKey": {"secretName": "key"}}, extra=_options(url))
+        message = helm.refusal({"apiKey": {"secretName": "key"}}, extra=live_options(url))
         assert 'apiKey.secretName: "key"' in message
         assert "kubectl create secret generic key -n tiered-kv-cache --from-literal=api-key=" in message
     with serve({**ACCOUNT, **KV, **MODELS, **SECRET}) as url:
-        message = helm.refusal({"apiKey": {"secretName": "key"}}, extra=_options(url))
+        message = helm.refusal({"apiKey": {"secretName": "key"}}, extra=live_options(url))
         assert 'apiKey.key: "api-key"' in message
         assert "use one of: token" in message
-        assert helm.template({"apiKey": {"secretName": "key", "key": "token"}}, extra=_options(url)).objects
+        assert helm.template({"apiKey": {"secretName": "key", "key": "token"}}, extra=live_options(url)).objects
 
 
 def test_a_cluster_without_keda_is_named(helm: Helm) -> None:
     with serve({**ACCOUNT, **KV, **MODELS}) as url:
-        message = helm.refusal(keda(), extra=_options(url))
+        message = helm.refusal(keda(), extra=live_options(url))
         assert 'defaults.autoscaling.type: "keda"' in message
         assert "no KEDA" in message
-        assert helm.template(hpa(CPU), extra=_options(url)).objects
+        assert helm.template(hpa(CPU), extra=live_options(url)).objects
     with serve({**ACCOUNT, **KV, **MODELS}, more=KEDA) as url:
-        assert helm.template(keda(), extra=_options(url)).objects
+        assert helm.template(keda(), extra=live_options(url)).objects
 
 
 # Autoscaling

@@ -13,18 +13,18 @@ KV: Json = {"persistentvolumeclaims/tiered-kv-cache/kv": {"spec": {"accessModes"
 MODELS: Json = {"persistentvolumeclaims/tiered-kv-cache/models": {"spec": {"accessModes": ["ReadOnlyMany"]}}}
 
 
-def _options(url: str) -> tuple[str, ...]:
+def live_options(url: str) -> tuple[str, ...]:
     return ("--dry-run=server", "--kube-apiserver", url, "--disable-openapi-validation")
 
 
 def test_claims_that_exist_are_accepted(helm: Helm) -> None:
     with serve({**ACCOUNT, **KV, **MODELS}) as url:
-        assert helm.template(extra=_options(url)).text == helm.template().text
+        assert helm.template(extra=live_options(url)).text == helm.template().text
 
 
 def test_missing_claims_are_named_before_anything_is_made(helm: Helm) -> None:
     with serve(ACCOUNT) as url:
-        message = helm.refusal(extra=_options(url))
+        message = helm.refusal(extra=live_options(url))
     assert "2 faults" in message
     assert 'l2.volume.claimName: "kv"' in message
     assert 'models.tiny.source.claim.name: "models"' in message
@@ -36,14 +36,14 @@ def test_missing_claims_are_named_before_anything_is_made(helm: Helm) -> None:
 def test_l2_claim_of_one_node_is_refused(helm: Helm, mode: str) -> None:
     claim = {"persistentvolumeclaims/tiered-kv-cache/kv": {"spec": {"accessModes": [mode]}}}
     with serve({**ACCOUNT, **claim, **MODELS}) as url:
-        message = helm.refusal(extra=_options(url))
+        message = helm.refusal(extra=live_options(url))
     assert f"the claim's access modes are {mode}" in message
     assert "use a claim with access mode ReadWriteMany" in message
 
 
 def test_without_the_account_nothing_is_concluded(helm: Helm) -> None:
     with serve({}) as url:
-        assert helm.template(extra=_options(url)).text == helm.template().text
+        assert helm.template(extra=live_options(url)).text == helm.template().text
 
 
 DELETED: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
@@ -52,7 +52,7 @@ DELETED: Json = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 def test_a_claim_that_is_being_deleted_is_refused(helm: Helm) -> None:
     claim = {"persistentvolumeclaims/tiered-kv-cache/kv": {"metadata": {"name": "kv", **DELETED}}}
     with serve({**ACCOUNT, **claim, **MODELS}) as url:
-        message = helm.refusal(extra=_options(url))
+        message = helm.refusal(extra=live_options(url))
     assert 'l2.volume.claimName: "kv"' in message
     assert "the claim is being deleted" in message
 
@@ -61,7 +61,7 @@ def test_the_claim_of_an_earlier_release_must_be_gone(helm: Helm) -> None:
     values = {"l2": {"volume": {"type": "hostPath", "claimName": "", "hostPath": {"path": "/shared"}}}}
     claim = {"persistentvolumeclaims/tiered-kv-cache/demo-l2": {"metadata": {"name": "demo-l2", **DELETED}}}
     with serve({**ACCOUNT, **claim, **MODELS}) as url:
-        message = helm.refusal(values, extra=_options(url))
+        message = helm.refusal(values, extra=live_options(url))
     assert "claim demo-l2 of an earlier release is still being deleted" in message
     assert "kubectl wait --for=delete pvc/demo-l2 -n tiered-kv-cache" in message
 
@@ -87,9 +87,9 @@ def test_volume_whose_claim_is_gone_is_refused(helm: Helm, key: str, claim: str,
     volume = {f"persistentvolumes//{name}": {"metadata": {"name": name, **OWNED}, "status": {"phase": phase}}}
     with serve({**ACCOUNT, **KV, **MODELS, **volume}) as url:
         if phase != "Released":
-            assert name in helm.template(values, extra=_options(url)).text
+            assert name in helm.template(values, extra=live_options(url)).text
             return
-        message = helm.refusal(values, extra=_options(url))
+        message = helm.refusal(values, extra=live_options(url))
     assert f'{key}: "' in message
     assert f"volume {name} is left of an earlier release" in message
     assert f"kubectl delete pv {name}" in message

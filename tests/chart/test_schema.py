@@ -72,7 +72,8 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
-    r"^models$|^curvine\.config\.\w+$|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from property.renderer import Answer, Json, Question
 
-CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject")
+CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule")
 """Kinds of other projects: the API server knows their rules from custom resource definitions, which other tests read."""
 
 
@@ -89,11 +89,11 @@ def _arguments(question: Question, answer: Answer) -> str | None:
 
 _POWER = re.compile(r"(?<![0-9a-zA-Z])[0-9.]+[eE][+-]?[0-9]+(?![0-9a-zA-Z])")
 # Digests as the chart prints them, in names, annotations and images; one in a thousand looks like a power.
-_HASH = re.compile(r"\b([0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64})\b")
+HASH = re.compile(r"\b([0-9a-f]{8}|[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64})\b")
 
 
 def _powers(question: Question, answer: Answer) -> str | None:
-    found = set(_POWER.findall(_HASH.sub("", answer.manifests)))
+    found = set(_POWER.findall(HASH.sub("", answer.manifests)))
     if found:
         found -= set(_POWER.findall(json.dumps(question.values, ensure_ascii=False)))
     return f"numbers printed as powers: {sorted(found)}" if found else None

@@ -33,6 +33,7 @@ FREE_KEYS = {
     "requests": ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "nvidia.com/mig-3g.20gb"),
     "limits": ("cpu", "memory", "ephemeral-storage", "nvidia.com/gpu", "nvidia.com/mig-3g.20gb"),
     "matchLabels": ("a", "example.com/b"),
+    "labels": ("release", "example.com/team"),
     "models": MODELS,
 }
 """Names for keys that are the user's, by the name of their map."""
@@ -93,6 +94,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "query": ('sum(rate(vllm:num_requests_waiting{model="a"}[1m]))',),
     "threshold": ("5", 5, 1000000, 0.5),
     "topologyKey": ("kubernetes.io/hostname", "topology.kubernetes.io/zone"),
+    "interval": ("30s", "121s"),
     "cidr": ("10.0.0.0/8", "fd00::/8"),
     "header": ("X-Session-ID", "X-User-ID"),
     "ompThreadsBind": ("auto", "nobind", "0-3", 3),

@@ -12,7 +12,7 @@ import pytest
 from chart.helm import CHART, Json
 from property.renderer import Question, Renderer
 
-from . import keda
+from . import definitions
 from .api import Api
 from .controlplane import ControlPlane
 
@@ -53,7 +53,7 @@ def values(autoscaling: Json, version: str) -> Json:
 @pytest.fixture(scope="module")
 def api(cluster: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Api:
     """A server that knows ScaledObjects."""
-    crd = keda.definition(tmp_path_factory.mktemp("keda"))
+    crd = definitions.definition(definitions.KEDA, "keda.sh_scaledobjects", tmp_path_factory.mktemp("keda"))
     cluster.api.apply(crd)
     cluster.api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
     cluster.api.wait_for(f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/default")

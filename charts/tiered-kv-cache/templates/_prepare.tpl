@@ -67,6 +67,7 @@
       "router" (dict "image" dict)
       "hooks" (dict "image" dict "verify" dict)
       "networkPolicy" dict
+      "observability" (dict "podMonitors" (dict "labels" dict) "alerts" (dict "labels" dict "thresholds" dict))
       "apiKey" dict) -}}
 {{- end -}}
 

@@ -8,6 +8,7 @@
 {{- include "tkc.validate.curvine" $release -}}
 {{- include "tkc.validate.keeper" $release -}}
 {{- include "tkc.validate.network" $release -}}
+{{- include "tkc.validate.observability" $release -}}
 {{- include "tkc.validate.hooks" $release -}}
 {{- range .tkc.models -}}
 {{-   include "tkc.validate.model" (dict "root" $ "faults" $faults "model" .) -}}

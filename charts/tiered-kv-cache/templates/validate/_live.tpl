@@ -5,6 +5,7 @@
 {{- if lookup "v1" "ServiceAccount" $root.Release.Namespace "default" -}}
 {{-   include "tkc.validate.lifecycleLive" . -}}
 {{-   include "tkc.validate.curvineLive" . -}}
+{{-   include "tkc.validate.observabilityLive" . -}}
 {{-   $l2 := index $root.tkc.values "l2" | default dict -}}
 {{-   $volume := index $l2 "volume" | default dict -}}
 {{-   if and $root.tkc.models (index $l2 "enabled") (eq (index $volume "type" | default "") "existingClaim") -}}
