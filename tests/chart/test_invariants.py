@@ -35,6 +35,7 @@ DELETED = {
         "copy-code": "requests",
         "l2-root": "requests",
         "verify": "requests",
+        "storage-check": "requests",
     }
 }
 
@@ -54,7 +55,7 @@ def _pods(manifests: Manifests) -> Iterator[tuple[Json, Json]]:
     for found in manifests.objects:
         if found["kind"] == "Pod":
             yield found["metadata"], found["spec"]
-        elif found["kind"] == "Deployment":
+        elif found["kind"] in ("Deployment", "Job"):
             yield found["spec"]["template"]["metadata"], found["spec"]["template"]["spec"]
 
 
@@ -113,7 +114,7 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["enableServiceLinks"] is False
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
-        assert spec["automountServiceAccountToken"] is (component in ("router", "verify", "keeper"))
+        assert spec["automountServiceAccountToken"] is (component in ("router", "verify", "storage-check", "keeper"))
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")
         )

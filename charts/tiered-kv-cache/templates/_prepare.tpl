@@ -65,7 +65,7 @@
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)
-      "hooks" (dict "image" dict "verify" dict)
+      "hooks" (dict "image" dict "verify" dict "storageCheck" (dict "fileSize" ""))
       "networkPolicy" dict
       "apiKey" dict) -}}
 {{- end -}}
