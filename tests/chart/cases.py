@@ -52,6 +52,8 @@ CASES: dict[str, Json] = {
             "curvine": {
                 "workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}, "hostNetwork": True},
                 "config": {"worker": {"io_threads": 16}},
+                "linesOfBusiness": ["cards"],
+                "teardown": {"force": True, "deadlineSeconds": 1000000},
             },
         }
     ),

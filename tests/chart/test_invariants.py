@@ -21,6 +21,7 @@ POD_SECURITY = {
     "fsGroupChangePolicy": "OnRootMismatch",
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+CLUSTER_WIDE = ("PersistentVolume", "ClusterRole", "ClusterRoleBinding")
 CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
@@ -83,8 +84,8 @@ def test_names_are_unique_and_legal(manifests: Manifests) -> None:
     ]
     assert len(set(seen)) == len(seen)
     for kind, namespace, name in seen:
-        assert namespace == (None if kind == "PersistentVolume" else "tiered-kv-cache")
-        if kind == "PersistentVolume":
+        assert namespace == (None if kind in CLUSTER_WIDE else "tiered-kv-cache")
+        if kind in CLUSTER_WIDE:
             assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name)
         else:
             assert len(name) <= 63
@@ -114,7 +115,9 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["enableServiceLinks"] is False
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
-        assert spec["automountServiceAccountToken"] is (component in ("router", "verify", "storage-check", "keeper"))
+        assert spec["automountServiceAccountToken"] is (
+            component in ("router", "verify", "storage-check", "drain", "keeper")
+        )
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")
         )

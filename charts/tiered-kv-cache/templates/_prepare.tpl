@@ -58,7 +58,7 @@
 {{- toJson (dict
       "l2" (dict "volume" (dict "hostPath" dict) "keeper" (dict "resources" dict))
       "curvine" (dict
-        "pool" (dict "release" "" "namespace" "" "masters" 1) "linesOfBusiness" list "image" dict "config" dict
+        "pool" (dict "release" "" "namespace" "" "masters" 1) "teardown" dict "linesOfBusiness" list "image" dict "config" dict
         "masters" (dict "storage" (dict "storageClass" "") "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "workers" (dict "disk" dict "hostNetwork" false "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""))
