@@ -16,6 +16,7 @@ from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
+from .storage.arguments import arguments as storage_arguments
 from .termination import leave_message, refuse
 
 OK, FAILED, USAGE = 0, 1, 2
@@ -104,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     keeper.set_defaults(run=_keeper)
     keeper_arguments(keeper)
     pool_arguments(verbs)
+    storage_arguments(verbs)
     return parser
 
 

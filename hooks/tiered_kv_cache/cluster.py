@@ -20,11 +20,13 @@ PAGE = 500
 
 
 class ClusterError(Exception):
-    """The API server cannot be asked, or says no. ``fix``: what a person does about it."""
+    """The API server cannot be asked, or says no. ``fix``: what a person does about it; ``passes``: it may pass by."""
 
-    def __init__(self, what: str, fix: str = "see the API server's message, and try again") -> None:
+    def __init__(
+        self, what: str, fix: str = "see the API server's message, and try again", passes: bool = False
+    ) -> None:
         super().__init__(what)
-        self.fix = fix
+        self.fix, self.passes = fix, passes
 
 
 class Cluster(Protocol):
@@ -94,15 +96,48 @@ class KubernetesCluster:
         answer = self._call("get persistentvolumeclaims", namespace, call, missing_ok=True, name=name)
         return _object(answer) if answer is not None else None
 
+    def pod(self, namespace: str, name: str) -> JsonObject:
+        """A Pod. Raises ClusterError."""
+        return _object(self._call("get pods", namespace, self.api.read_namespaced_pod, name=name) or b"{}")
+
     def adopt(self, namespace: str, pod: str) -> None:
         """See Cluster."""
-        call = self.api.read_namespaced_pod
-        account = str(_object(self._call("get pods", namespace, call, name=pod) or b"{}")["spec"]["serviceAccountName"])
+        body = self._owned(namespace, pod)
+        self._call("patch pods", namespace, self.api.patch_namespaced_pod, name=pod, body=body)
+
+    def adopt_job(self, namespace: str, job: str, pod: str) -> None:
+        """The same for a Job, by the ServiceAccount of one of its Pods. Raises ClusterError."""
+        from kubernetes import client  # noqa: PLC0415
+
+        patch = client.BatchV1Api(self.api.api_client).patch_namespaced_job
+        self._call("patch jobs", namespace, patch, name=job, body=self._owned(namespace, pod))
+
+    def volumes(self) -> list[JsonObject]:
+        """All PersistentVolumes. Raises ClusterError."""
+        call = self.api.list_persistent_volume
+        return self._list("list persistentvolumes", "", lambda namespace, **args: call(**args))
+
+    def delete(self, kind: str, namespace: str, name: str) -> bool:
+        """Delete a Deployment, DaemonSet or StatefulSet and its Pods; False if it was gone. Raises ClusterError."""
+        from kubernetes import client  # noqa: PLC0415
+
+        apps = client.AppsV1Api(self.api.api_client)
+        call = {
+            "deployments": apps.delete_namespaced_deployment,
+            "daemonsets": apps.delete_namespaced_daemon_set,
+            "statefulsets": apps.delete_namespaced_stateful_set,
+        }[kind]
+        return (
+            self._call(f"delete {kind}", namespace, call, missing_ok=True, name=name, propagation_policy="Background")
+            is not None
+        )
+
+    def _owned(self, namespace: str, pod: str) -> JsonObject:
+        account = str(self.pod(namespace, pod)["spec"]["serviceAccountName"])
         call = self.api.read_namespaced_service_account
         found = _object(self._call("get serviceaccounts", namespace, call, name=account) or b"{}")
         owner = {"apiVersion": "v1", "kind": "ServiceAccount", "name": account, "uid": found["metadata"]["uid"]}
-        body = {"metadata": {"ownerReferences": [owner]}}
-        self._call("patch pods", namespace, self.api.patch_namespaced_pod, name=pod, body=body)
+        return {"metadata": {"ownerReferences": [owner]}}
 
     def log(self, namespace: str, pod: str, container: str, previous: bool = False, lines: int = 5) -> str:
         """See Cluster."""
@@ -138,22 +173,30 @@ class KubernetesCluster:
         from kubernetes.client import ApiException  # noqa: PLC0415
         from urllib3.exceptions import HTTPError  # noqa: PLC0415
 
+        where = f"in namespace {namespace}" if namespace else "in the cluster"
         try:
             answer = call(namespace=namespace, _preload_content=False, _request_timeout=CALL_SECONDS, **args)
+            # Without preloading some versions of the client leave errors to the caller.
+            if answer.status >= 400:
+                raise ApiException(status=answer.status, reason=answer.reason)
             return bytes(answer.data)
         except ApiException as err:
             if err.status == 404 and missing_ok:
                 return None
             if err.status in (401, 403):
                 raise ClusterError(
-                    f"may not {doing} in namespace {namespace} ({err.status} {err.reason})",
-                    "install the chart's Role and RoleBinding of verify, or use a kubeconfig that may",
+                    f"may not {doing} {where} ({err.status} {err.reason})",
+                    "install the chart's Role and RoleBinding of this hook, or use a kubeconfig that may",
                 ) from err
-            raise ClusterError(f"cannot {doing} in namespace {namespace}: {err.status} {err.reason}") from err
+            status = int(err.status or 0)
+            raise ClusterError(
+                f"cannot {doing} {where}: {err.status} {err.reason}", passes=status == 429 or status >= 500
+            ) from err
         except (HTTPError, OSError) as err:
             raise ClusterError(
-                f"cannot {doing} in namespace {namespace}: the API server does not answer ({err})",
+                f"cannot {doing} {where}: the API server does not answer ({err})",
                 "check the network between here and the API server",
+                passes=True,
             ) from err
 
 

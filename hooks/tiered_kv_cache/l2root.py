@@ -90,7 +90,7 @@ def job(root: str, pod: str, config: str | None) -> Job:
 def prepare(todo: Job) -> list[str]:
     """Make and check the root; returns what was done. Raises L2RootError. Safe to run again, and twice at once."""
     done: list[str] = []
-    root = _open_root(todo, done)
+    root = open_root(todo, done)
     try:
         with _Explained(todo, f"cannot use {todo.root}"):
             _own_tmp(root, todo, done)
@@ -177,10 +177,11 @@ class _Explained:
     def __exit__(self, kind: object, err: BaseException | None, trace: object) -> None:
         if isinstance(err, OSError):
             kind_of = VolumeGone if err.errno in GONE else L2RootError
-            raise kind_of(f"{self.doing}: {err.strerror or err}. Fix: {_fix(self.todo, err)}") from err
+            raise kind_of(f"{self.doing}: {err.strerror or err}. Fix: {fix_of(self.todo, err)}") from err
 
 
-def _fix(todo: Job, err: OSError) -> str:
+def fix_of(todo: Job, err: OSError) -> str:
+    """What a person does about an error of the volume."""
     who = f"uid {os.getuid()} gid {os.getgid()}"
     if err.errno in (errno.EACCES, errno.EPERM):
         return (
@@ -200,7 +201,7 @@ def _fix(todo: Job, err: OSError) -> str:
     return "see the error, and check the volume of l2.volume"
 
 
-def _open_root(todo: Job, done: list[str]) -> int:
+def open_root(todo: Job, done: list[str]) -> int:
     """Open the root from / down, making what is missing below the mount; the caller closes the descriptor."""
     at = PurePosixPath("/")
     fd = os.open("/", os.O_RDONLY | os.O_DIRECTORY)

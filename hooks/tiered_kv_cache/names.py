@@ -40,6 +40,8 @@ ENV_SOURCE = "TKC_SOURCE"
 MODEL_MARKER = ".tkc-model.json"
 """File in a fetched model's folder that says where it is from, and names and sizes of its files."""
 
+L2_CHECK_DIRECTORY = ".storage-check"
+"""Directory of a line of business on the L2 volume, in which storage-check works and of which nothing is kept."""
 L2_CONFIG_FILE = "config.json"
 """File in an L2 root that says what its fingerprint hashed."""
 L2_TMP_PREFIX = ".tmp-"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -37,6 +38,9 @@ class Pod:
     containers: Mapping[str, Container]
     claims: Mapping[str, str]
     terminating: bool
+    ends: str
+    """When it must be gone at the latest, as it said when it was deleted; empty while it is not."""
+    finalizers: tuple[str, ...]
     status: JsonObject = field(repr=False)
 
     @classmethod
@@ -59,6 +63,8 @@ class Pod:
             containers={c.name: c for c in containers},
             claims=claims,
             terminating=bool(meta.get("deletionTimestamp")),
+            ends=str(meta.get("deletionTimestamp") or ""),
+            finalizers=tuple(str(name) for name in meta.get("finalizers") or []),
             status=status,
         )
 
@@ -71,6 +77,10 @@ class Pod:
     def finished(self) -> bool:
         """True for a Pod that will never run again (evicted, say) but is still listed."""
         return self.phase in ("Failed", "Succeeded")
+
+    def late(self, now: datetime) -> float:
+        """Seconds beyond the time that it had to end; negative before."""
+        return (now - datetime.fromisoformat(self.ends)).total_seconds() if self.ends else 0.0
 
     @property
     def ready(self) -> bool:

@@ -12,7 +12,10 @@ VALUES_FILES: list[Path] = sorted((REPO / "values").glob("*.yaml"))
 
 NUMBERS: Json = {
     "l2": {"volume": {"type": "hostPath", "claimName": "", "hostPath": {"path": "/srv/kv"}, "size": 1099511627776}},
-    "hooks": {"verify": {"deadlineSeconds": 1000000}},
+    "hooks": {
+        "verify": {"deadlineSeconds": 1000000},
+        "storageCheck": {"deadlineSeconds": 1000000, "fileSize": 10000000},
+    },
     "models": {
         "tiny": {
             "replicas": 1000000,
@@ -58,6 +61,8 @@ CASES: dict[str, Json] = {
             "curvine": {
                 "workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}, "hostNetwork": True},
                 "config": {"worker": {"io_threads": 16}},
+                "linesOfBusiness": ["cards"],
+                "teardown": {"force": True, "deadlineSeconds": 1000000},
             },
         }
     ),
@@ -190,7 +195,12 @@ CASES: dict[str, Json] = {
         model(routing={"strategy": "session", "circuitBreaker": {"enabled": True}, "retries": {"attempts": 1}}),
     ),
     "no-models": {"models": {}},
-    "no-policies": overlay({"networkPolicy": {"enabled": False}, "hooks": {"verify": {"enabled": False}}}),
+    "no-policies": overlay(
+        {
+            "networkPolicy": {"enabled": False},
+            "hooks": {"verify": {"enabled": False}, "storageCheck": {"enabled": False}},
+        }
+    ),
     "nulls": overlay(
         {
             "imagePullSecrets": None,

@@ -22,6 +22,7 @@ POD_SECURITY = {
     "fsGroupChangePolicy": "OnRootMismatch",
     "seccompProfile": {"type": "RuntimeDefault"},
 }
+CLUSTER_WIDE = ("PersistentVolume", "ClusterRole", "ClusterRoleBinding")
 CONTAINER_SECURITY = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
@@ -36,6 +37,7 @@ DELETED = {
         "copy-code": "requests",
         "l2-root": "requests",
         "verify": "requests",
+        "storage-check": "requests",
     }
 }
 
@@ -55,7 +57,7 @@ def _pods(manifests: Manifests) -> Iterator[tuple[Json, Json]]:
     for found in manifests.objects:
         if found["kind"] == "Pod":
             yield found["metadata"], found["spec"]
-        elif found["kind"] == "Deployment":
+        elif found["kind"] in ("Deployment", "Job"):
             yield found["spec"]["template"]["metadata"], found["spec"]["template"]["spec"]
 
 
@@ -83,8 +85,8 @@ def test_names_are_unique_and_legal(manifests: Manifests) -> None:
     ]
     assert len(set(seen)) == len(seen)
     for kind, namespace, name in seen:
-        assert namespace == (None if kind == "PersistentVolume" else "tiered-kv-cache")
-        if kind == "PersistentVolume":
+        assert namespace == (None if kind in CLUSTER_WIDE else "tiered-kv-cache")
+        if kind in CLUSTER_WIDE:
             assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name)
         else:
             assert len(name) <= 63
@@ -114,7 +116,9 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["enableServiceLinks"] is False
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
-        assert spec["automountServiceAccountToken"] is (component in ("router", "verify", "keeper"))
+        assert spec["automountServiceAccountToken"] is (
+            component in ("router", "verify", "storage-check", "drain", "keeper")
+        )
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")
         )

@@ -149,7 +149,7 @@ def test_11_a_disabled_model_leaves_no_object(helm: Helm) -> None:
     assert helm.template({"models": {"tiny": {"enabled": False}}}).objects == []
 
 
-NAMES = ("gateway", "verify", "router", "engine", "l2", "model-store", "tiny-engine", "tiny-router")
+NAMES = ("gateway", "verify", "storage", "drain", "router", "engine", "l2", "model-store", "tiny-engine", "tiny-router")
 
 
 def test_12_names_are_legal_and_none_is_there_twice(helm: Helm) -> None:

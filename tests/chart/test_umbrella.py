@@ -101,7 +101,7 @@ def _selectors(found: Json) -> list[Json]:
 
 def _pod_labels(objects: list[Json]) -> list[Json]:
     pods = [found["metadata"] for found in objects if found["kind"] == "Pod"]
-    pods += [found["spec"]["template"]["metadata"] for found in objects if found["kind"] == "Deployment"]
+    pods += [found["spec"]["template"]["metadata"] for found in objects if found["kind"] in ("Deployment", "Job")]
     return [each["labels"] for each in pods]
 
 
@@ -115,7 +115,7 @@ def test_two_of_one_release_never_touch(request: pytest.FixtureRequest, tmp_path
     identities = [_identity(found) for found in manifests.objects]
     assert len(set(identities)) == len(identities)
     accounts = {found["metadata"]["name"] for found in manifests.of("ServiceAccount")}
-    assert accounts == {f"{p}-{part}" for p in prefixes for part in ("engine", "router", "verify", "keeper")}
+    assert accounts == {f"{p}-{part}" for p in prefixes for part in ("engine", "router", "verify", "storage", "keeper")}
     halves: dict[str, list[Json]] = {}
     for found in manifests.objects:
         halves.setdefault(found["metadata"]["labels"][INSTANCE], []).append(found)

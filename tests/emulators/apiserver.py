@@ -31,6 +31,9 @@ class JsonServer:
                 assert kind in ("application/merge-patch+json", "application/strategic-merge-patch+json"), kind
                 self._reply(*owner.answer("PATCH", self.path, self._body()))
 
+            def do_DELETE(self) -> None:
+                self._reply(*owner.answer("DELETE", self.path, None))
+
             def log_message(self, format: str, *args: object) -> None:
                 pass
 

@@ -49,7 +49,7 @@ def _names(_: Question, answer: Answer) -> str | None:
         if key in seen:
             return f"two objects: {key}"
         seen.add(key)
-        longest = 253 if found["kind"] == "PersistentVolume" else 63
+        longest = 253 if found["kind"] in ("PersistentVolume", "ClusterRole", "ClusterRoleBinding") else 63
         if len(metadata["name"]) > longest or not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", metadata["name"]):
             return f"not a DNS name: {key}"
     return None

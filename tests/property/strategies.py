@@ -24,7 +24,7 @@ SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
 del SCHEMA["patternProperties"]  # keys that nothing reads
 Strategy = st.SearchStrategy[Any]
 
-MODELS = ("tiny", "other", "gateway", "verify", "a-model-with-a-long-name-0123456789")
+MODELS = ("tiny", "other", "gateway", "verify", "storage", "a-model-with-a-long-name-0123456789")
 FREE_KEYS = {
     "env": ("A", "VLLM_RPC_TIMEOUT", "VLLM_KV_CACHE_LAYOUT", "LMCACHE_LOG_LEVEL", "TKC_ENGINE_FORK", "OMP_NUM_THREADS"),
     "nodeSelector": ("pool", "node.kubernetes.io/instance-type", "example.com/a.b_c"),

@@ -1,5 +1,12 @@
 {{- /* The shared tier: what may share blocks, and where they lie. */ -}}
 
+{{- /* "true" if a model uses L2. Context: root. */ -}}
+{{- define "tkc.l2.used" -}}
+{{- $used := false -}}
+{{- range .tkc.models -}}{{- $used = or $used .l2 -}}{{- end -}}
+{{- if $used -}}true{{- end -}}
+{{- end -}}
+
 {{- /* Canonical JSON (sorted keys, whole numbers) of everything that the chart knows of what changes the bytes of a cache block
        but is not in LMCache's own key. l2-root adds the weights' bytes, which only a Pod can read, and names the root by the
        hash of both: two Pods share blocks if and only if these texts are equal. Limits, sizes, replica and node names stay

@@ -58,14 +58,14 @@
 {{- toJson (dict
       "l2" (dict "volume" (dict "hostPath" dict) "keeper" (dict "resources" dict))
       "curvine" (dict
-        "pool" (dict "release" "" "namespace" "" "masters" 1) "linesOfBusiness" list "image" dict "config" dict
+        "pool" (dict "release" "" "namespace" "" "masters" 1) "teardown" dict "linesOfBusiness" list "image" dict "config" dict
         "masters" (dict "storage" (dict "storageClass" "") "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "workers" (dict "disk" dict "hostNetwork" false "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""))
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)
-      "hooks" (dict "image" dict "verify" dict)
+      "hooks" (dict "image" dict "verify" dict "storageCheck" (dict "fileSize" ""))
       "networkPolicy" dict
       "observability" (dict "podMonitors" (dict "labels" dict) "alerts" (dict "labels" dict "thresholds" dict))
       "apiKey" dict) -}}

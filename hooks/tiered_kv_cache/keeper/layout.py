@@ -17,6 +17,8 @@ PROBE, HOLDER, USES = "clock", "holder", "uses"
 TENANT = re.compile(r"[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?")
 """Line of business."""
 MODEL = re.compile(r"[A-Za-z0-9](?:[-_.A-Za-z0-9]{0,126}[A-Za-z0-9])?")
+NO_MODELS = (names.L2_CHECK_DIRECTORY,)
+"""What else this product makes in a line of business's directory; it is not the keeper's."""
 FINGERPRINT = re.compile(r"[0-9a-f]{16}")
 BYTE = re.compile(r"[0-9a-f]{2}")
 NFS = re.compile(r"\.nfs[0-9a-f]{8,32}")

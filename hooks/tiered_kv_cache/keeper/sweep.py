@@ -90,7 +90,7 @@ class Sweep:
     def _models(self, root: int, lob: str) -> list[tuple[str, str, str]]:
         x, found = self._x, []
         with x.tree.directory(root, lob) as lob_fd:
-            models = self._below(lob_fd, lob, lob, layout.MODEL) if lob_fd is not None else []
+            models = self._below(lob_fd, lob, lob, layout.MODEL, layout.NO_MODELS) if lob_fd is not None else []
             for model in models:
                 assert lob_fd is not None
                 with x.tree.directory(lob_fd, model) as fd:

@@ -32,6 +32,23 @@ def arguments(verbs: Any) -> None:
         metavar="TEXT",
         help="of the keys in the chart's values, for messages",
     )
+    drain = verbs.add_parser("pool-drain", help="end what uses the pool, then its parts, each before the next (hook)")
+    drain.set_defaults(run=_drain)
+    drain.add_argument("--namespace", required=True, help="the release's")
+    drain.add_argument("--release", required=True, help="what its Pods are labelled with")
+    drain.add_argument(
+        "--user", action="append", default=[], metavar="NAME", help="a Deployment that mounts the pool; several times"
+    )
+    for part in ("client", "workers", "masters"):
+        drain.add_argument(f"--{part}", required=True, metavar="NAME", help=f"the pool's {part}")
+    drain.add_argument(
+        "--others", metavar="DIR", help="refuse while a claim of another namespace is bound to a directory in this one"
+    )
+    drain.add_argument("--force", action="store_true", help="go on whatever still uses the pool or does not end")
+    drain.add_argument("--deadline", type=float, default=225.0, metavar="SECONDS", help="for all of it (225)")
+    drain.add_argument("--json", action="store_true", help="print the result as JSON, and everything else to stderr")
+    drain.add_argument("--kubeconfig", metavar="FILE", help="outside the cluster; else $KUBECONFIG or ~/.kube/config")
+    drain.add_argument("--context", help="context of the kubeconfig")
     watch = verbs.add_parser("pool-watch", help="watch the pool's mounts of this node, beside its FUSE client")
     watch.set_defaults(run=_watch)
     watch.add_argument("--directory", required=True, metavar="DIR", help="holds <line of business>/fs")
@@ -58,6 +75,12 @@ def _disk(args: argparse.Namespace) -> int:
     from . import command  # noqa: PLC0415
 
     return command.disk(args)
+
+
+def _drain(args: argparse.Namespace) -> int:
+    from . import drain  # noqa: PLC0415
+
+    return drain.main(args)
 
 
 def _watch(args: argparse.Namespace) -> int:

@@ -14,21 +14,38 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Mount:
-    """``root``: the directory of its filesystem that is seen at ``point``."""
+    """``root``: the directory of its filesystem that is seen at ``point``; ``kind``: of filesystem; ``source``: as mounted."""
 
     number: int
     root: str
     point: str
+    kind: str = ""
+    source: str = ""
 
 
 def at(path: str, mountinfo: Path = MOUNTINFO) -> Mount | None:
     """The mount at this directory, the uppermost of several; None if nothing is mounted there."""
+    # Of several at one place the last line is the one that is seen.
+    return next((mount for mount in reversed(_all(mountinfo)) if mount.point == path), None)
+
+
+def over(path: str, mountinfo: Path = MOUNTINFO) -> Mount | None:
+    """The mount that this path lies in."""
     found = None
+    for mount in _all(mountinfo):
+        inside = f"{path}/".startswith(f"{mount.point.rstrip('/')}/")
+        if inside and (found is None or len(mount.point) >= len(found.point)):
+            found = mount
+    return found
+
+
+def _all(mountinfo: Path) -> list[Mount]:
+    found = []
     for line in mountinfo.read_bytes().splitlines():
-        fields = line.split(b" ")
-        if len(fields) > 4 and (point := _text(fields[4])) == path:
-            # Of several at one place the last line is the one that is seen.
-            found = Mount(int(fields[0]), _text(fields[3]), point)
+        fields, _, more = line.partition(b" - ")
+        words, about = fields.split(b" "), (*more.split(b" "), b"", b"")
+        if len(words) > 4:
+            found.append(Mount(int(words[0]), _text(words[3]), _text(words[4]), _text(about[0]), _text(about[1])))
     return found
 
 

@@ -94,6 +94,19 @@ def test_files_of_the_other_adapter_are_known_and_left_alone(volume: Volume) -> 
     assert keeper.state.snapshot.unknown == {"": 0, "retail": 0}
 
 
+def test_what_the_storage_check_writes_is_known_and_left_alone(volume: Volume) -> None:
+    root = volume.root()
+    file = root.path.parents[1] / ".storage-check" / "kv.demo" / "run-1" / "0.data"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"x")
+    keeper = volume.keeper(ttl="1s", grace={"orphan": 1, "directory": 1})
+    keeper.round()
+    clock(keeper).advance(1_000_000)
+    keeper.round()
+    assert file.exists()
+    assert keeper.state.snapshot.unknown == {"": 0, "retail": 0}
+
+
 def test_a_dry_run_changes_nothing_and_tells_what_would_go(volume: Volume) -> None:
     root, now = volume.root(), time.time()
     for i in range(10):

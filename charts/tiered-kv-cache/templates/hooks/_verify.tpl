@@ -3,11 +3,6 @@
 {{- if and .tkc.models .tkc.values.hooks.verify.enabled }}true{{ end -}}
 {{- end -}}
 
-{{- /* "true" if a model uses L2, so that verify looks at the volume with its own eyes. Context: root. */ -}}
-{{- define "tkc.verify.l2" -}}
-{{- range .tkc.models }}{{ if .l2 }}true{{ end }}{{ end -}}
-{{- end -}}
-
 {{- /* What verify has to find, as JSON. Context: root. */ -}}
 {{- define "tkc.verify.config" -}}
 {{- $verify := .tkc.values.hooks.verify -}}

@@ -6,9 +6,7 @@
 
 {{- /* "true" if the release has one: for its L2 volume, as soon as a model uses it. */ -}}
 {{- define "tkc.keeper.enabled" -}}
-{{- $used := false -}}
-{{- range .tkc.models -}}{{- $used = or $used .l2 -}}{{- end -}}
-{{- if and $used .tkc.values.l2.keeper.enabled -}}true{{- end -}}
+{{- if and (include "tkc.l2.used" .) .tkc.values.l2.keeper.enabled -}}true{{- end -}}
 {{- end -}}
 
 {{- /* The ConfigMap's name ends in the hash of what it holds, so that the Pod starts anew when that changes. */ -}}
@@ -16,17 +14,21 @@
 {{- printf "%s-%s" (include "tkc.keeper.name" .) (include "tkc.keeper.config" . | sha256sum | trunc 8) -}}
 {{- end -}}
 
+{{- /* What the release's line of business may hold on the volume. Context: root. */ -}}
+{{- define "tkc.keeper.quota" -}}
+{{- include "tkc.scalar" (.tkc.values.l2.keeper.quota | default .tkc.values.l2.volume.size) -}}
+{{- end -}}
+
 {{- /* Settings as the keeper reads them. What lines of business that are not named keep on the same volume goes by age
        alone. JSON. */ -}}
 {{- define "tkc.keeper.config" -}}
-{{- $l2 := .tkc.values.l2 -}}
-{{- $keeper := $l2.keeper -}}
+{{- $keeper := .tkc.values.l2.keeper -}}
 {{- $models := dict -}}
 {{- range .tkc.models -}}
 {{-   $quota := include "tkc.scalar" (.spec.cache.l2.quota | default "") -}}
 {{-   if and .l2 $quota -}}{{- $_ := set $models .name (dict "quota" $quota) -}}{{- end -}}
 {{- end -}}
-{{- $quota := include "tkc.scalar" ($keeper.quota | default $l2.volume.size) -}}
+{{- $quota := include "tkc.keeper.quota" . -}}
 {{- $all := dict .tkc.values.lineOfBusiness (dict "quota" $quota "models" $models) -}}
 {{- range $name, $one := $keeper.linesOfBusiness -}}
 {{-   if not (kindIs "invalid" $one) -}}

@@ -3,7 +3,7 @@
 {{- $values := .root.tkc.values -}}
 {{- if include "curvine.used" .root -}}
 {{-   if include "curvine.own" .root -}}
-{{-     $paths := list "image.repository" "image.pullPolicy" "logLevel" "blockSize" "masters.replicas" "masters.storage.size" "workers.disk.path" "workers.disk.size" "workers.disk.reserve" "workers.disk.type" "client.directory" -}}
+{{-     $paths := list "image.repository" "image.pullPolicy" "logLevel" "blockSize" "masters.replicas" "masters.storage.size" "workers.disk.path" "workers.disk.size" "workers.disk.reserve" "workers.disk.type" "client.directory" "teardown.enabled" "teardown.force" "teardown.deadlineSeconds" -}}
 {{-     $all := list -}}
 {{-     range $paths -}}{{- $all = append $all (printf "curvine.%s" .) -}}{{- end -}}
 {{-     if include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" $all) -}}
