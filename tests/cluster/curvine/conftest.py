@@ -166,7 +166,8 @@ class Release:
 
     def uninstall(self) -> None:
         """Remove it, and wait until its Pods are gone."""
-        self.helm.uninstall()
+        done = self.helm.uninstall()
+        assert done.ok, done.text
         wait_for("no Pod of the release", lambda: not self._pods(), 240)
 
     def _pods(self) -> list[Any]:

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from local_cluster.helm import Helm
 
 from ..api import Api, wait_for
-from .conftest import RELEASE, Install
+from .conftest import Install, Release
+from .names import RELEASE
 from .parts import Pool
 
 COMPONENTS = ("engine", "curvine-client", "curvine-workers", "curvine-masters")
@@ -27,17 +28,16 @@ def _watch(api: Api, namespace: str, seen: list[dict[str, int]], stop: threading
 
 
 def test_parts_end_in_order_and_no_mount_is_left(
-    install: Install, helm: Helm, api: Api, nodes: Callable[..., str], workers: list[str]
+    new_pool: Install, release: Release, pool: Pool, nodes: Callable[..., str], workers: list[str]
 ) -> None:
-    namespace = helm.namespace
-    install()
-    assert Pool(api, namespace, nodes).pods("client")
-    release = Helm(helm.kubeconfig, namespace, RELEASE)
+    api, helm, namespace = release.api, release.helm, release.helm.namespace
+    new_pool()
+    assert pool.pods("client")
     seen: list[dict[str, int]] = []
     stop = threading.Event()
     watcher = threading.Thread(target=_watch, args=(Api(helm.kubeconfig), namespace, seen, stop))
     watcher.start()
-    done = release.uninstall()
+    done = helm.uninstall()
     stop.set()
     watcher.join(60)
     assert done.ok, done.text
@@ -57,9 +57,9 @@ def test_parts_end_in_order_and_no_mount_is_left(
 
 
 def test_another_releases_claim_is_named_and_nothing_is_deleted(
-    install: Install, helm: Helm, api: Api, namespace: str
+    release: Release, helm: Helm, api: Api, namespace: str
 ) -> None:
-    install(curvine={"masters": {"replicas": 1}, "linesOfBusiness": ["cards"]})
+    release.apply(curvine={"linesOfBusiness": ["cards"]})
     directory = f"/var/lib/tiered-kv-cache/{namespace}.{RELEASE}/cards"
     name = f"{namespace}-cards-l2"
     claim = {"accessModes": ["ReadWriteMany"], "storageClassName": "", "resources": {"requests": {"storage": "1Gi"}}}
@@ -71,23 +71,23 @@ def test_another_releases_claim_is_named_and_nothing_is_deleted(
     api.core.create_namespaced_persistent_volume_claim(
         namespace, {"metadata": {"name": "cards-l2"}, "spec": claim | {"volumeName": name}}
     )
-    release = Helm(helm.kubeconfig, namespace, RELEASE)
+    own = release.helm
     try:
         wait_for(
             "the claim bound",
             lambda: api.core.read_namespaced_persistent_volume_claim("cards-l2", namespace).status.phase == "Bound",
         )
-        done = release.uninstall()
+        done = own.uninstall()
         assert not done.ok
         assert all(_pods(api, namespace, component) for component in COMPONENTS)
         labels = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component=drain"
         (pod,) = api.core.list_namespaced_pod(namespace, label_selector=labels).items
         assert "claim cards-l2" in pod.status.container_statuses[0].state.terminated.message
         # The way back, as docs/pool.md has it.
-        back = release.call("rollback", RELEASE)
+        back = own.call("rollback", RELEASE)
         assert back.ok, back.text
-        assert release.state() == "deployed"
+        assert own.state() == "deployed"
     finally:
         api.core.delete_namespaced_persistent_volume_claim("cards-l2", namespace)
         api.core.delete_persistent_volume(name)
-    assert release.uninstall().ok
+    assert own.uninstall().ok
