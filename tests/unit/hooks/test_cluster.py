@@ -134,7 +134,7 @@ def test_forbidden(api: ApiServer, status: int) -> None:
     api.answers["/api/v1/namespaces/kv/pods"] = (status, b"{}")
     with pytest.raises(ClusterError, match=f"may not list pods in namespace kv \\({status}") as err:
         api.cluster().pods("kv", "")
-    assert "Role and RoleBinding of verify" in err.value.fix
+    assert "Role and RoleBinding of this hook" in err.value.fix
 
 
 @pytest.mark.parametrize(("body", "part"), [(b"<html>", "not JSON"), (b"[]", "not an object")])
