@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,21 +15,32 @@ _OCTAL = re.compile(rb"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Mount:
-    """``root``: the directory of its filesystem that is seen at ``point``."""
+    """``root``: the directory of its filesystem that is seen at ``point``; ``kind``: its type, as "fuse.curvinefs"."""
 
     number: int
     root: str
     point: str
+    kind: str = ""
+    source: str = ""
+
+
+def every(mountinfo: Path = MOUNTINFO) -> Iterator[Mount]:
+    """All of them, each above those that lie over it."""
+    for line in mountinfo.read_bytes().splitlines():
+        fields = line.split(b" ")
+        if len(fields) > 4:
+            # Behind a variable number of fields, which a "-" ends.
+            kind, source = [*map(_text, line.partition(b" - ")[2].split(b" ")[:2]), "", ""][:2]
+            yield Mount(int(fields[0]), _text(fields[3]), _text(fields[4]), kind, source)
 
 
 def at(path: str, mountinfo: Path = MOUNTINFO) -> Mount | None:
     """The mount at this directory, the uppermost of several; None if nothing is mounted there."""
     found = None
-    for line in mountinfo.read_bytes().splitlines():
-        fields = line.split(b" ")
-        if len(fields) > 4 and (point := _text(fields[4])) == path:
+    for mount in every(mountinfo):
+        if mount.point == path:
             # Of several at one place the last line is the one that is seen.
-            found = Mount(int(fields[0]), _text(fields[3]), point)
+            found = mount
     return found
 
 
