@@ -17,11 +17,11 @@ from .parts import Pool
 Fault = Callable[[Pool, str], Callable[[], object]]
 
 
-def _killed(part: str, container: str, program: str) -> Fault:
+def _killed(part: str, program: str) -> Fault:
     def begin(pool: Pool, node: str) -> Callable[[], object]:
         count = len(pool.pods(part))
         victim = pool.pods(part)[0] if part == "masters" else pool.on(part, node)
-        pool.kill(victim, container, program)
+        pool.kill(victim, program)
         return lambda: pool.ready(part, count)
 
     return begin
@@ -38,17 +38,17 @@ def _removed(part: str) -> Fault:
 
 def _wiped(pool: Pool, node: str) -> Callable[[], object]:
     pool.wipe(node)
-    pool.kill(pool.on("workers", node), "worker", "curvine-server")
+    pool.kill(pool.on("workers", node), "curvine-server")
     return lambda: pool.ready("workers", 2)
 
 
 FAULTS: dict[str, Fault] = {
-    "FUSE process killed": _killed("client", "mount", "curvine-fuse"),
+    "FUSE process killed": _killed("client", "curvine-fuse"),
     "client Pod deleted": _removed("client"),
-    "worker killed": _killed("workers", "worker", "curvine-server"),
+    "worker killed": _killed("workers", "curvine-server"),
     "worker Pod deleted": _removed("workers"),
     "worker's disk wiped": _wiped,
-    "master killed": _killed("masters", "master", "curvine-server"),
+    "master killed": _killed("masters", "curvine-server"),
     "master Pod deleted": _removed("masters"),
 }
 
