@@ -26,6 +26,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/networking/install"
 	_ "k8s.io/kubernetes/pkg/apis/policy/install"
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
+	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
@@ -41,29 +42,37 @@ import (
 	"k8s.io/kubernetes/pkg/registry/core/serviceaccount"
 	"k8s.io/kubernetes/pkg/registry/networking/networkpolicy"
 	"k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
+	"k8s.io/kubernetes/pkg/registry/rbac/clusterrole"
+	"k8s.io/kubernetes/pkg/registry/rbac/clusterrolebinding"
 	"k8s.io/kubernetes/pkg/registry/rbac/role"
 	"k8s.io/kubernetes/pkg/registry/rbac/rolebinding"
+	"k8s.io/kubernetes/pkg/registry/storage/csidriver"
+	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 	"sigs.k8s.io/yaml"
 )
 
 // strategies are the API server's own rules for creating an object of a kind; those that a chart of ours may render.
 var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
-	{Kind: "ConfigMap"}:                                       configmap.Strategy,
-	{Kind: "PersistentVolume"}:                                persistentvolume.Strategy,
-	{Kind: "PersistentVolumeClaim"}:                           persistentvolumeclaim.Strategy,
-	{Kind: "Pod"}:                                             pod.Strategy,
-	{Kind: "Secret"}:                                          secret.Strategy,
-	{Kind: "Service"}:                                         service.Strategy,
-	{Kind: "ServiceAccount"}:                                  serviceaccount.Strategy,
-	{Group: "apps", Kind: "DaemonSet"}:                        daemonset.Strategy,
-	{Group: "apps", Kind: "Deployment"}:                       deployment.Strategy,
-	{Group: "apps", Kind: "StatefulSet"}:                      statefulset.Strategy,
-	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:   horizontalpodautoscaler.Strategy,
-	{Group: "batch", Kind: "Job"}:                             job.Strategy,
-	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:       networkpolicy.Strategy,
-	{Group: "policy", Kind: "PodDisruptionBudget"}:            poddisruptionbudget.Strategy,
-	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:        role.Strategy,
-	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}: rolebinding.Strategy,
+	{Kind: "ConfigMap"}:                                              configmap.Strategy,
+	{Kind: "PersistentVolume"}:                                       persistentvolume.Strategy,
+	{Kind: "PersistentVolumeClaim"}:                                  persistentvolumeclaim.Strategy,
+	{Kind: "Pod"}:                                                    pod.Strategy,
+	{Kind: "Secret"}:                                                 secret.Strategy,
+	{Kind: "Service"}:                                                service.Strategy,
+	{Kind: "ServiceAccount"}:                                         serviceaccount.Strategy,
+	{Group: "apps", Kind: "DaemonSet"}:                               daemonset.Strategy,
+	{Group: "apps", Kind: "Deployment"}:                              deployment.Strategy,
+	{Group: "apps", Kind: "StatefulSet"}:                             statefulset.Strategy,
+	{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}:          horizontalpodautoscaler.Strategy,
+	{Group: "batch", Kind: "Job"}:                                    job.Strategy,
+	{Group: "networking.k8s.io", Kind: "NetworkPolicy"}:              networkpolicy.Strategy,
+	{Group: "policy", Kind: "PodDisruptionBudget"}:                   poddisruptionbudget.Strategy,
+	{Group: "rbac.authorization.k8s.io", Kind: "Role"}:               role.Strategy,
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        rolebinding.Strategy,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:        clusterrole.Strategy,
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: clusterrolebinding.Strategy,
+	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                     csidriver.Strategy,
+	{Group: "storage.k8s.io", Kind: "StorageClass"}:                  storageclass.Strategy,
 }
 
 // --allow-privileged, which every distribution sets: a mount that other Pods shall see needs it.

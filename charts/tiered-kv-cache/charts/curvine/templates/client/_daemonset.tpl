@@ -67,7 +67,7 @@ spec:
             - name: scripts
               mountPath: /scripts
               readOnly: true
-            {{- include "curvine.client.accountMounts" . | nindent 12 }}
+            {{- include "curvine.client.accountMounts" . | trim | nindent 12 }}
             {{- include "curvine.mounts" . | nindent 12 }}
         - name: watch
           image: {{ include "tkc.image" .tkc.values.hooks.image | quote }}

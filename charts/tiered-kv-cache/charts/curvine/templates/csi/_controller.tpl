@@ -68,6 +68,8 @@ spec:
           volumeMounts:
             - name: socket
               mountPath: /csi
+            - name: tmp
+              mountPath: /tmp
       volumes:
         - name: socket
           emptyDir: {}

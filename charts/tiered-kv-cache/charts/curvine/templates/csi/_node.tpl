@@ -97,7 +97,7 @@ spec:
             - name: scripts
               mountPath: /scripts
               readOnly: true
-            {{- include "curvine.client.accountMounts" . | nindent 12 }}
+            {{- include "curvine.client.accountMounts" . | trim | nindent 12 }}
             {{- include "curvine.csi.mounts" . | nindent 12 }}
         - name: watch
           image: {{ include "tkc.image" .tkc.values.hooks.image | quote }}
