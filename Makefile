@@ -27,8 +27,9 @@ property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a l
 drills:     ## storms and broken parts on real engines, minutes each; not in `make test`
 	@$(RUN) testing drills
 
-test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<reference, or path of an image archive>
-	@CURVINE_IMAGE=$(CURVINE_IMAGE) $(RUN) testing curvine
+test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<reference, or path of an image archive>; mode csi: 3 more
+	@CURVINE_IMAGE=$(CURVINE_IMAGE) CURVINE_CSI_IMAGE=$(CURVINE_CSI_IMAGE) \
+	  CSI_PROVISIONER_IMAGE=$(CSI_PROVISIONER_IMAGE) CSI_REGISTRAR_IMAGE=$(CSI_REGISTRAR_IMAGE) $(RUN) testing curvine
 
 images:     ## build the container images
 	@$(RUN) local_cluster images

@@ -21,13 +21,26 @@ CORE = {
     "services": "Service",
     "namespaces": "Namespace",
 }
-CLUSTER_SCOPED = {"namespaces", "persistentvolumes"}
+CLUSTER_SCOPED = {
+    "namespaces",
+    "persistentvolumes",
+    "csidrivers",
+    "storageclasses",
+    "clusterroles",
+    "clusterrolebindings",
+}
 GROUPS = {
     "apps/v1": {"daemonsets": "DaemonSet", "deployments": "Deployment", "statefulsets": "StatefulSet"},
     "autoscaling/v2": {"horizontalpodautoscalers": "HorizontalPodAutoscaler"},
     "networking.k8s.io/v1": {"networkpolicies": "NetworkPolicy"},
     "policy/v1": {"poddisruptionbudgets": "PodDisruptionBudget"},
-    "rbac.authorization.k8s.io/v1": {"roles": "Role", "rolebindings": "RoleBinding"},
+    "rbac.authorization.k8s.io/v1": {
+        "roles": "Role",
+        "rolebindings": "RoleBinding",
+        "clusterroles": "ClusterRole",
+        "clusterrolebindings": "ClusterRoleBinding",
+    },
+    "storage.k8s.io/v1": {"csidrivers": "CSIDriver", "storageclasses": "StorageClass"},
 }
 
 KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}

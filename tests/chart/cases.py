@@ -77,6 +77,18 @@ CASES: dict[str, Json] = {
     "pool-of-another-release": overlay(
         {"l2": {"volume": POOL_VOLUME}, "curvine": {"pool": {"release": "platform", "namespace": "kv", "masters": 3}}}
     ),
+    "own-pool-by-csi": overlay(
+        {
+            "l2": {"volume": POOL_VOLUME},
+            "curvine": {"workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}}, "client": {"mode": "csi"}},
+        }
+    ),
+    "pool-of-another-release-by-csi": overlay(
+        {
+            "l2": {"volume": POOL_VOLUME},
+            "curvine": {"pool": {"release": "platform", "namespace": "kv"}, "client": {"mode": "csi"}},
+        }
+    ),
     "no-l2": overlay({"l2": {"enabled": False}}),
     "model-without-l2": overlay(model(cache={"l2": {"enabled": False}})),
     "no-cache": overlay(model(cache={"l0": {"enabled": False}, "l1": {"enabled": False}, "l2": {"enabled": False}})),

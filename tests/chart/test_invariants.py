@@ -28,6 +28,7 @@ CONTAINER_SECURITY = {
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
 }
+CLUSTER_SCOPED = ("PersistentVolume", "StorageClass", "CSIDriver", "ClusterRole", "ClusterRoleBinding")
 # Resources whose side a case deletes on purpose.
 DELETED = {
     "nulls": {
@@ -85,8 +86,8 @@ def test_names_are_unique_and_legal(manifests: Manifests) -> None:
     ]
     assert len(set(seen)) == len(seen)
     for kind, namespace, name in seen:
-        assert namespace == (None if kind in CLUSTER_WIDE else "tiered-kv-cache")
-        if kind in CLUSTER_WIDE:
+        assert namespace == (None if kind in CLUSTER_SCOPED else "tiered-kv-cache")
+        if kind in CLUSTER_SCOPED:
             assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", name)
         else:
             assert len(name) <= 63
@@ -117,7 +118,7 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
         assert spec["automountServiceAccountToken"] is (
-            component in ("router", "verify", "storage-check", "drain", "keeper")
+            component in ("router", "verify", "storage-check", "drain", "keeper", "curvine-csi-controller")
         )
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")
@@ -194,8 +195,8 @@ def test_environment_has_no_name_twice(manifests: Manifests) -> None:
 def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
     for found in manifests.of("Deployment"):
         selector = found["spec"]["selector"]["matchLabels"]
-        # Gateway and keeper are of the release, all others are of one model.
-        of_release = selector["app.kubernetes.io/component"] in ("gateway", "keeper")
+        # These are of the release, all others are of one model.
+        of_release = selector["app.kubernetes.io/component"] in ("gateway", "keeper", "curvine-csi-controller")
         assert selector.keys() == {
             "app.kubernetes.io/name",
             "app.kubernetes.io/instance",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tomllib
 from typing import Any
 
 import pytest
@@ -11,34 +10,10 @@ import pytest
 from chart.apiserver import serve
 from chart.cases import POOL_VOLUME
 from chart.helm import Helm, Json, Manifests, environment
-from chart.helm import container as container_of
+from chart.pools import container, pods, pool, settings, spec
 
 MASTER, WORKER, CLIENT = "demo-curvine-master", "demo-curvine-worker", "demo-curvine-client"
 HOST = "demo-curvine-master-{}.demo-curvine-master.{}.svc"
-
-
-def pool(**curvine: Any) -> Json:
-    disk = {"path": "/mnt/nvme", "size": "100Gi"}
-    workers = curvine.pop("workers", {})
-    return {
-        "l2": {"volume": POOL_VOLUME},
-        "curvine": {"workers": {"disk": disk, **workers}, **curvine},
-    }
-
-
-def spec(manifests: Manifests, kind: str, name: str) -> Json:
-    found: Json = manifests.get(kind, name)["spec"]["template"]["spec"]
-    return found
-
-
-def container(pod: Json, name: str) -> Json:
-    return container_of({"spec": pod}, name)
-
-
-def settings(manifests: Manifests, pod: Json) -> dict[str, Any]:
-    """A component's configuration, as Curvine reads it."""
-    (name,) = [v["configMap"]["name"] for v in pod["volumes"] if v["name"] == "config"]
-    return tomllib.loads(manifests.get("ConfigMap", name)["data"]["curvine-cluster.toml"])
 
 
 def all_settings(manifests: Manifests) -> dict[str, dict[str, Any]]:
@@ -143,7 +118,7 @@ def test_a_new_mount_reaches_pods_that_run(helm: Helm) -> None:
     assert made["spec"]["hostPath"] == {"path": f"{directory}/retail", "type": "Directory"}
     mounts = {
         (pod, one["name"]): mount
-        for pod, found in _pods(manifests).items()
+        for pod, found in pods(manifests).items()
         for one in [*found.get("initContainers", []), *found["containers"]]
         for mount in one.get("volumeMounts", [])
         if mount["name"] == "l2"
@@ -152,21 +127,13 @@ def test_a_new_mount_reaches_pods_that_run(helm: Helm) -> None:
     for where, mount in mounts.items():
         assert mount["mountPropagation"] == "HostToContainer", where
     # Below the mount point: without the pool nobody can write there.
-    root = next(one for one in _pods(manifests)["demo-tiny-engine"]["initContainers"] if one["name"] == "l2-root")
+    root = next(one for one in pods(manifests)["demo-tiny-engine"]["initContainers"] if one["name"] == "l2-root")
     assert root["args"][root["args"].index("--parent") + 1] == "/mnt/kv-l2/fs/v1/retail/tiny"
     assert root["args"][root["args"].index("--pool-wait") + 1] == "60"
     (keeper,) = [m for m in manifests.of("ConfigMap") if m["metadata"]["name"].startswith("demo-keeper-")]
     told = json.loads(keeper["data"]["config.json"])
     assert told["mount"] == "/mnt/kv-l2/fs"
     assert told["pool"]["urls"] == [f"http://{HOST.format(0, namespace)}:9000/metrics"]
-
-
-def _pods(manifests: Manifests) -> dict[str, Json]:
-    return {
-        each["metadata"]["name"]: each["spec"] if each["kind"] == "Pod" else each["spec"]["template"]["spec"]
-        for each in manifests.objects
-        if each["kind"] in ("Pod", "Deployment")
-    }
 
 
 def test_the_mount_knows_the_engines_user_by_its_number(helm: Helm) -> None:
@@ -176,7 +143,7 @@ def test_the_mount_knows_the_engines_user_by_its_number(helm: Helm) -> None:
     data = manifests.get("ConfigMap", files)["data"]
     mounted = {m["mountPath"]: m["subPath"] for m in container(pod, "mount")["volumeMounts"] if "subPath" in m}
     assert mounted == {"/etc/passwd": "passwd", "/etc/group": "group"}
-    engine = _pods(manifests)["demo-tiny-engine"]["securityContext"]
+    engine = pods(manifests)["demo-tiny-engine"]["securityContext"]
     users = [line.split(":") for line in data["passwd"].splitlines()]
     assert [str(engine["runAsUser"]), "x", str(engine["runAsUser"])] in [user[:3] for user in users]
     assert f"{engine['runAsGroup']}:x:{engine['runAsGroup']}:" in data["group"].splitlines()
@@ -211,6 +178,15 @@ def test_a_change_for_one_component_restarts_only_that_one(helm: Helm) -> None:
     for table, part in (("master", "master"), ("journal", "master"), ("worker", "worker"), ("fuse", "client")):
         after = names(pool(config={table: {"io_threads": 7}}))
         assert {name for name in before if before[name] != after[name]} == {part}
+
+
+def test_numbers_stay_whole_however_large(helm: Helm) -> None:
+    """Curvine takes no 1e+07 where it wants an integer."""
+    manifests = helm.template(pool(config={"client": {"conn_timeout_ms": 10000000}, "worker": {"weight": 123456789}}))
+    for part in all_settings(manifests).values():
+        found = part["client"]["conn_timeout_ms"]
+        assert (found, type(found)) == (10000000, int)
+    assert repr(all_settings(manifests)["worker"]["worker"]["weight"]) == "123456789"
 
 
 def test_two_pools_in_one_cluster_share_nothing(helm: Helm) -> None:

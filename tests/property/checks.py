@@ -12,6 +12,9 @@ from property.renderer import Answer, Json, Question
 CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule")
 """Kinds of other projects: the API server knows their rules from custom resource definitions, which other tests read."""
 
+LONG = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "ClusterRole", "ClusterRoleBinding")
+"""Kinds whose names are no labels and no host names, so that they may be as long as Kubernetes lets them."""
+
 
 def third_outcome(question: Question, answer: Answer) -> str | None:
     """Why the answer is neither good objects nor one of our messages; None if it is one of them."""
@@ -49,7 +52,7 @@ def _names(_: Question, answer: Answer) -> str | None:
         if key in seen:
             return f"two objects: {key}"
         seen.add(key)
-        longest = 253 if found["kind"] in ("PersistentVolume", "ClusterRole", "ClusterRoleBinding") else 63
+        longest = 253 if found["kind"] in LONG else 63
         if len(metadata["name"]) > longest or not re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", metadata["name"]):
             return f"not a DNS name: {key}"
     return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chart.cases import CASES
 from chart.helm import Json, model, overlay
 from property import strategies
 from property.checks import third_outcome
@@ -26,6 +27,7 @@ MATTERS: dict[str, Json] = {
     "gateway": overlay({"gateway": {"enabled": True}}),
     "apiKey": overlay({"apiKey": {"secretName": "a"}}),
     "l2.volume": overlay({"l2": {"volume": {"type": "hostPath", "hostPath": {"path": "/srv"}, "claimName": ""}}}),
+    "curvine.client.csi": CASES["own-pool-by-csi"],
     "": overlay(),
 }
 """Values under which a key is read, by its beginning below a model or the root; the first that fits."""

@@ -46,7 +46,8 @@ def curvine() -> int:
     if not os.environ.get("CURVINE_IMAGE"):
         print(
             "skipped: CURVINE_IMAGE is not set. It is a reference that the nodes can pull, or the path of an image archive:\n"
-            "  make test-curvine CURVINE_IMAGE=ghcr.io/curvineio/curvine:v0.4.1"
+            "  make test-curvine CURVINE_IMAGE=ghcr.io/curvineio/curvine:v0.4.1\n"
+            "With CURVINE_CSI_IMAGE, CSI_PROVISIONER_IMAGE and CSI_REGISTRAR_IMAGE the CSI driver is tried as well."
         )
         return 0
     return 0 if cluster("curvine") else 1

@@ -35,10 +35,10 @@
 {{- .l2Config | sha256sum | trunc 16 -}}
 {{- end -}}
 
-{{- /* Where the tree begins in the Pods. A pool is mounted one level below the volume, so that it can be mounted again while
-       they run; what is there without it nobody can write to. Context: root. */ -}}
+{{- /* Where the tree begins in the Pods. A pool that the node mounts lies one level below the volume, so that it can be mounted
+       again while they run; what is there without it nobody can write to. Context: root. */ -}}
 {{- define "tkc.l2.directory" -}}
-{{- .tkc.values.l2.mountPath }}{{ if include "curvine.used" . }}/fs{{ end -}}
+{{- .tkc.values.l2.mountPath }}{{ if include "curvine.onNodes" . }}/fs{{ end -}}
 {{- end -}}
 
 {{- /* Directory of a model in the Pods, which holds one root for each fingerprint. Context: model context. */ -}}
@@ -53,7 +53,7 @@
 {{- if .readOnly }}
   readOnly: true
 {{- end }}
-{{- if include "curvine.used" .root }}
+{{- if include "curvine.onNodes" .root }}
   # A pool that is mounted again appears here.
   mountPropagation: HostToContainer
 {{- end }}
@@ -62,7 +62,7 @@
 {{- /* Directory of the nodes that the volume is, where it is one: of a pool this line of business's part. Context: root. */ -}}
 {{- define "tkc.l2.nodePath" -}}
 {{- $l2 := .tkc.values.l2 -}}
-{{- if include "curvine.used" . -}}
+{{- if include "curvine.onNodes" . -}}
 {{-   with .tkc.values.lineOfBusiness }}{{ printf "%s/%s" (include "curvine.client.directory" $) . }}{{ end -}}
 {{- else if and $l2.enabled (eq $l2.volume.type "hostPath") -}}
 {{-   dig "hostPath" "path" "" $l2.volume -}}

@@ -46,5 +46,8 @@
 {{- /* Claim of the L2 volume. Context: root. */ -}}
 {{- define "tkc.l2.claimName" -}}
 {{- $volume := .tkc.values.l2.volume -}}
-{{- if eq $volume.type "existingClaim" }}{{ $volume.claimName }}{{ else }}{{ include "tkc.name" (dict "root" . "part" "l2") }}{{ end -}}
+{{- if eq $volume.type "existingClaim" }}{{ $volume.claimName }}
+{{- else if include "curvine.csi" . }}{{ include "tkc.name" (dict "root" . "part" (printf "l2-%s" (include "curvine.csi.hash" .))) }}
+{{- else }}{{ include "tkc.name" (dict "root" . "part" "l2") }}
+{{- end -}}
 {{- end -}}

@@ -61,7 +61,8 @@
         "pool" (dict "release" "" "namespace" "" "masters" 1) "teardown" dict "linesOfBusiness" list "image" dict "config" dict
         "masters" (dict "storage" (dict "storageClass" "") "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "workers" (dict "disk" dict "hostNetwork" false "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
-        "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""))
+        "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""
+          "csi" (dict "image" dict "controller" (dict "resources" dict) "provisioner" (dict "image" dict "resources" dict) "registrar" (dict "image" dict "resources" dict))))
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)

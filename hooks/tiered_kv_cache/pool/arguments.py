@@ -51,10 +51,17 @@ def arguments(verbs: Any) -> None:
     drain.add_argument("--context", help="context of the kubeconfig")
     watch = verbs.add_parser("pool-watch", help="watch the pool's mounts of this node, beside its FUSE client")
     watch.set_defaults(run=_watch)
-    watch.add_argument("--directory", required=True, metavar="DIR", help="holds <line of business>/fs")
+    watch.add_argument("--directory", default="", metavar="DIR", help="holds <line of business>/fs")
     watch.add_argument(
-        "--line-of-business", required=True, action="append", metavar="NAME", help="may be given several times"
+        "--line-of-business", default=[], action="append", metavar="NAME", help="may be given several times"
     )
+    watch.add_argument(
+        "--kubelet",
+        default="",
+        metavar="DIR",
+        help="instead: look at the mounts of the CSI driver that Pods see below it",
+    )
+    watch.add_argument("--pod-logs", default="/var/log/pods", metavar="DIR", help="its names say whose a mount is")
     watch.add_argument("--port", type=int, default=9401, help="of /metrics and /healthz (9401; 0: a free one)")
     watch.add_argument("--deadline", type=float, default=2.0, metavar="SECONDS", help="after which a mount hangs (2)")
     watch.add_argument("--period", type=float, default=5.0, metavar="SECONDS", help="between two looks (5)")

@@ -41,15 +41,24 @@ class Change:
 
 
 class Board:
-    """Read by other threads while the watch writes. ``stale``: seconds without a look after which nothing is known."""
+    """Read by other threads while the watch writes. ``stale``: seconds without a look after which nothing is known.
+
+    ``lines``: the mounts' names, which ``follow`` changes where they come and go.
+    """
 
     def __init__(
         self, lines: Sequence[str], stale: float, clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:  # fmt: skip
-        self._lines, self._stale, self._clock, self._wall = lines, stale, clock, wall
+        self.lines, self._stale, self._clock, self._wall = lines, stale, clock, wall
         self._standing: dict[str, Standing] = {}
         self._looked = clock()
+
+    def follow(self, lines: Sequence[str]) -> None:
+        """Look at these from now on, and forget the others."""
+        self.lines = lines
+        # Another dictionary: somebody may be reading this one.
+        self._standing = {name: standing for name, standing in self._standing.items() if name in lines}
 
     def take(self, outcomes: dict[str, Outcome]) -> list[Change]:
         """Note what a look found; what differs from before."""
@@ -66,20 +75,18 @@ class Board:
 
     def standing(self) -> list[tuple[Standing, float]]:
         """Each mount's state, and seconds in it, in the order of the arguments."""
-        now = self._clock()
-        return [
-            (self._standing[name], now - self._standing[name].since) for name in self._lines if name in self._standing
-        ]
+        now, known = self._clock(), self._standing
+        return [(known[name], now - known[name].since) for name in self.lines if name in known]
 
     def text(self) -> str:
         """All, on one line."""
-        return "; ".join(standing.text() for standing, _ in self.standing())
+        return "; ".join(standing.text() for standing, _ in self.standing()) or "no Pod of this node uses the pool"
 
     def problem(self) -> str:
         """What is not alive, for people; empty if all are."""
         silent = self._clock() - self._looked
         if silent > self._stale:
             return f"no look for {silent:.0f} s"
-        if len(self._standing) < len(self._lines):
+        if len(self._standing) < len(self.lines):
             return "not looked yet"
         return "; ".join(standing.text() for standing, _ in self.standing() if standing.state != ALIVE)

@@ -30,10 +30,17 @@ class Api(Protocol):
 
 
 class Reporter:
-    """What could not be told waits for the next ``tick``. ``api``: None outside a cluster, where only ``log`` is told."""
+    """What could not be told waits for the next ``tick``. ``api``: None outside a cluster, where only ``log`` is told.
 
-    def __init__(self, api: Api | None, namespace: str, pod: str, log: Callable[[str], None]) -> None:
-        self._api, self._namespace, self._pod, self._log = api, namespace, pod, log
+    ``advice``: what stands behind a change's text.
+    """
+
+    def __init__(
+        self, api: Api | None, namespace: str, pod: str, log: Callable[[str], None],
+        advice: Callable[[Change], str] = lambda _: "",
+    ) -> None:  # fmt: skip
+        self._api, self._namespace, self._pod, self._log, self._advice = api, namespace, pod, log, advice
+        self._text: str | None = None
         # The oldest go first: of a mount that flaps for hours without an API server the end is of interest.
         self._events: deque[JsonObject] = deque(maxlen=MOST_WAITING)
         self._annotation: str | None = None
@@ -46,11 +53,12 @@ class Reporter:
         threading.Thread(target=self._run, name="reports", daemon=True).start()
 
     def take(self, changes: Sequence[Change], text: str) -> None:
-        """Note changes, if any; ``text`` is the annotation that holds with them."""
+        """Note changes, if any; ``text`` is the annotation that holds now, also without one where a mount is gone."""
         for change in changes:
-            self._log(change.text())
-        if not changes or self._api is None:
+            self._log(change.text() + self._advice(change))
+        if self._api is None or (not changes and text == self._text):
             return
+        self._text = text
         with self._lock:
             for change in changes:
                 # A first look that finds all well is no news; the annotation says it.
@@ -98,4 +106,6 @@ class Reporter:
         state = change.now.state
         kind = "Normal" if state == ALIVE else "Warning"
         reason = f"PoolMount{state.capitalize()}"
-        return about_pod(self._namespace, self._pod, COMPONENT, kind=kind, reason=reason, text=change.text())
+        return about_pod(
+            self._namespace, self._pod, COMPONENT, kind=kind, reason=reason, text=change.text() + self._advice(change)
+        )

@@ -76,6 +76,25 @@ def workers() -> list[str]:
     return Kind().nodes()[1:]
 
 
+@pytest.fixture(scope="session")
+def csi_images() -> dict[str, dict[str, str]]:
+    """Values of the driver's and the sidecars' images, by their keys below curvine.client.csi."""
+    wanted = {"CURVINE_CSI_IMAGE": "", "CSI_PROVISIONER_IMAGE": "provisioner", "CSI_REGISTRAR_IMAGE": "registrar"}
+    missing = [name for name in wanted if not os.environ.get(name)]
+    if missing:
+        pytest.skip(
+            f"{', '.join(missing)} named no image, each a reference or the path of an archive: mode csi is not tried"
+        )
+    found = {}
+    for name, part in wanted.items():
+        reference, archive = given_image(os.environ[name])
+        if archive:
+            Kind().load({reference: archive})
+        repository, _, tag = reference.rpartition(":")
+        found[part] = {"repository": repository, "tag": tag, "pullPolicy": "IfNotPresent"}
+    return found
+
+
 def master_volumes(kubeconfig: Path, namespace: str, count: int) -> None:
     """A volume for each master's claim, the same on each node: a disk that follows its Pod."""
     core = kube.core(kubeconfig)

@@ -11,8 +11,11 @@ from tiered_kv_cache.metrics import Samples
 from ..api import Api, wait_for
 from .names import DISK, LINE, RELEASE
 
+# From the node: inside its container a first process gets no SIGKILL, and the kernel says nothing of it. Whose a process is,
+# the files tell that the kubelet mounts into each container.
 KILL = (
-    "for p in /proc/[0-9]*; do case $(readlink $p/exe) in */{program}) kill -9 ${{p#/proc/}} && found=1;; esac; done; "
+    "for p in /proc/[0-9]*; do case $(readlink $p/exe) in */{program}) "
+    "grep -q /pods/{uid}/ $p/mountinfo && kill -9 ${{p#/proc/}} && found=1;; esac; done; "
     'test "$found"'
 )
 
@@ -24,7 +27,7 @@ class Pool:
         self.api, self.namespace, self.nodes = api, namespace, nodes
 
     def pods(self, part: str) -> list[client.V1Pod]:
-        """Pods of `masters`, `workers` or `client` that do not end."""
+        """Pods of `masters`, `workers`, `client`, `csi-node` or `csi-controller` that do not end."""
         labels = f"app.kubernetes.io/instance={RELEASE},app.kubernetes.io/component=curvine-{part}"
         found = self.api.core.list_namespaced_pod(self.namespace, label_selector=labels).items
         return [pod for pod in found if not pod.metadata.deletion_timestamp]
@@ -33,9 +36,9 @@ class Pool:
         """The Pod of a part on a node."""
         return next(pod for pod in self.pods(part) if pod.spec.node_name == node)
 
-    def kill(self, pod: str, container: str, program: str) -> None:
-        """SIGKILL to the program in the Pod's container."""
-        self.api.run(self.namespace, pod, container, ["sh", "-c", KILL.format(program=program)])
+    def kill(self, pod: client.V1Pod, program: str) -> None:
+        """SIGKILL to a program of the Pod."""
+        self.nodes(pod.spec.node_name, "sh", "-c", KILL.format(program=program, uid=pod.metadata.uid))
 
     def remove(self, pod: str) -> None:
         """Delete the Pod; its controller makes another one."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 import pytest
+from kubernetes import client
 
 from ..drills.conftest import SMOLLM2
 from ..engines import Engines
@@ -17,14 +18,14 @@ Fault = Callable[[Pool, str], Callable[[], object]]
 """(pool, the engine's node) begins it, and returns what ends it."""
 
 
-def _victim(pool: Pool, part: str, node: str) -> str:
-    return str((pool.leader() if part == "masters" else pool.on(part, node)).metadata.name)
+def _victim(pool: Pool, part: str, node: str) -> client.V1Pod:
+    return pool.leader() if part == "masters" else pool.on(part, node)
 
 
-def _killed(part: str, container: str, program: str) -> Fault:
+def _killed(part: str, program: str) -> Fault:
     def begin(pool: Pool, node: str) -> Callable[[], object]:
         count = len(pool.pods(part))
-        pool.kill(_victim(pool, part, node), container, program)
+        pool.kill(_victim(pool, part, node), program)
         return lambda: pool.ready(part, count)
 
     return begin
@@ -33,7 +34,7 @@ def _killed(part: str, container: str, program: str) -> Fault:
 def _removed(part: str) -> Fault:
     def begin(pool: Pool, node: str) -> Callable[[], object]:
         count = len(pool.pods(part))
-        pool.remove(_victim(pool, part, node))
+        pool.remove(_victim(pool, part, node).metadata.name)
         return lambda: pool.ready(part, count)
 
     return begin
@@ -41,7 +42,7 @@ def _removed(part: str) -> Fault:
 
 def _wiped(pool: Pool, node: str) -> Callable[[], object]:
     pool.wipe(node)
-    pool.kill(_victim(pool, "workers", node), "worker", "curvine-server")
+    pool.kill(_victim(pool, "workers", node), "curvine-server")
     return lambda: pool.ready("workers", 2)
 
 
@@ -53,7 +54,7 @@ def _cut(pool: Pool, node: str) -> Callable[[], object]:
 def _leader_cut(pool: Pool, node: str) -> Callable[[], object]:
     """Where the engine runs beside the leader there is nothing to cut but both: the leader is made to go first."""
     while (leader := pool.leader()).spec.node_name == node:
-        pool.kill(leader.metadata.name, "master", "curvine-server")
+        pool.kill(leader, "curvine-server")
         pool.ready("masters", 3)
     return pool.cut(leader.spec.node_name)
 
@@ -64,14 +65,14 @@ def _full(pool: Pool, node: str) -> Callable[[], object]:
 
 
 ANY: dict[str, Fault] = {
-    "FUSE process killed": _killed("client", "mount", "curvine-fuse"),
+    "FUSE process killed": _killed("client", "curvine-fuse"),
     "client Pod deleted": _removed("client"),
-    "worker killed": _killed("workers", "worker", "curvine-server"),
+    "worker killed": _killed("workers", "curvine-server"),
     "worker Pod deleted": _removed("workers"),
     "worker's disk wiped": _wiped,
     "other worker's node cut off": _cut,
     "pool full": _full,
-    "leading master killed": _killed("masters", "master", "curvine-server"),
+    "leading master killed": _killed("masters", "curvine-server"),
     "leading master's Pod deleted": _removed("masters"),
 }
 FAULTS = {1: ANY, 3: {**ANY, "leading master's node cut off": _leader_cut}}

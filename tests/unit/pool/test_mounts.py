@@ -11,6 +11,8 @@ from tiered_kv_cache.pool.mounts import Mount
 
 LINE = "{number} 30 259:1 {root} {point} rw,relatime shared:9 master:1 - ext4 /dev/nvme1n1 rw"
 
+DISK = ("ext4", "/dev/nvme1n1")
+
 
 def written(tmp: Path, *lines: tuple[int, str, str]) -> Path:
     file = tmp / "mountinfo"
@@ -20,7 +22,7 @@ def written(tmp: Path, *lines: tuple[int, str, str]) -> Path:
 
 def test_of_several_at_one_place_the_last_is_seen(tmp_path: Path) -> None:
     file = written(tmp_path, (1, "/", "/"), (2, "/a", "/disk"), (3, "/b", "/disk"), (4, "/c", "/disk/below"))
-    assert mounts.at("/disk", file) == Mount(3, "/b", "/disk", "ext4", "/dev/nvme1n1")
+    assert mounts.at("/disk", file) == Mount(3, "/b", "/disk", *DISK)
 
 
 def test_nothing_there(tmp_path: Path) -> None:
@@ -32,7 +34,7 @@ def test_nothing_there(tmp_path: Path) -> None:
     [(r"/a\040b", "/a b"), (r"/a\011b", "/a\tb"), (r"/a\012b", "/a\nb"), (r"/a\134040b", r"/a\040b"), ("/ä", "/ä")],
 )
 def test_octal_escapes(tmp_path: Path, shown: str, path: str) -> None:
-    assert mounts.at(path, written(tmp_path, (7, shown, shown))) == Mount(7, path, path, "ext4", "/dev/nvme1n1")
+    assert mounts.at(path, written(tmp_path, (7, shown, shown))) == Mount(7, path, path, *DISK)
 
 
 def test_the_real_file() -> None:

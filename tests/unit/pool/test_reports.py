@@ -74,7 +74,7 @@ def test_a_watch_that_stands_still_is_a_problem(board: Board, time: Time) -> Non
 
 
 def test_metrics(board: Board, time: Time) -> None:
-    metrics = Metrics(board, LINES)
+    metrics = Metrics(board)
 
     def shown() -> list[str]:
         return [line for line in generate_latest(metrics.registry).decode().splitlines() if "_created" not in line]

@@ -19,7 +19,7 @@ from faultfs.daemon import FaultFs
 from tiered_kv_cache import __main__ as program
 from tiered_kv_cache.pool import watch as watches
 from tiered_kv_cache.pool.reporter import Reporter
-from tiered_kv_cache.pool.watch import Watch
+from tiered_kv_cache.pool.watch import Watch, lines_below
 
 from .server import PoolServer, api
 
@@ -128,7 +128,7 @@ def test_an_api_server_that_is_down_does_not_stop_the_watch(
     said: list[str] = []
     reporter = Reporter(api(server), "kv", "pool-x7", said.append)
     reporter.start()
-    watch = Watch(str(tmp_path / "pool"), ["retail"], PATIENCE, 1, reporter)
+    watch = Watch(lines_below(str(tmp_path / "pool"), ["retail"]), PATIENCE, 1, reporter)
     watch.round()
     retail.kill()
     watch.round()
@@ -145,7 +145,7 @@ def test_an_api_server_that_is_down_does_not_stop_the_watch(
         server.objects["pods", "pool-x7"]["metadata"]["annotations"]["tiered-kv-cache.io/pool-mount"]
         == watch.board.text()
     )
-    watch.probers[0].close()
+    watch.close()
 
 
 def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,10 @@
 {{- $values := .root.tkc.values -}}
 {{- if include "curvine.used" .root -}}
 {{-   if include "curvine.own" .root -}}
-{{-     $paths := list "image.repository" "image.pullPolicy" "logLevel" "blockSize" "masters.replicas" "masters.storage.size" "workers.disk.path" "workers.disk.size" "workers.disk.reserve" "workers.disk.type" "client.directory" "teardown.enabled" "teardown.force" "teardown.deadlineSeconds" -}}
+{{-     $paths := list "image.repository" "image.pullPolicy" "logLevel" "blockSize" "masters.replicas" "masters.storage.size" "workers.disk.path" "workers.disk.size" "workers.disk.reserve" "workers.disk.type" "client.mode" "client.directory" "teardown.enabled" "teardown.force" "teardown.deadlineSeconds" -}}
+{{-     if include "curvine.csi" .root -}}
+{{-       range list "image" "provisioner.image" "registrar.image" -}}{{- $paths = concat $paths (list (printf "client.csi.%s.repository" .) (printf "client.csi.%s.pullPolicy" .)) -}}{{- end -}}
+{{-     end -}}
 {{-     $all := list -}}
 {{-     range $paths -}}{{- $all = append $all (printf "curvine.%s" .) -}}{{- end -}}
 {{-     if include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" $all) -}}
@@ -29,6 +32,69 @@
 {{-   include "tkc.fault" (dict "faults" $.faults "key" "curvine.linesOfBusiness" "value" . "why" (printf "the pool is another release's (curvine.pool.release: %s), which alone can give parts of it" $curvine.pool.release)
           "fix" "name them in the values of that release") -}}
 {{- end -}}
+{{- if include "curvine.csi" .root -}}
+{{-   if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "curvine.blockSize")) -}}
+{{-     include "tkc.validate.curvine.block" . -}}
+{{-   end -}}
+{{-   include "tkc.validate.curvine.config" (merge (dict "tables" (list "client" "fuse")) .) -}}
+{{-   include "tkc.validate.curvine.parameters" (merge (dict "file" false) .) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tkc.validate.curvine.block" -}}
+{{- $size := .root.tkc.values.curvine.blockSize -}}
+{{- if not (include "tkc.quantity.size" $size) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.blockSize" "value" $size "why" "not a whole number of bytes above 0" "fix" "write digits and a unit, for example 64Mi") -}}
+{{- else if lt (include "tkc.quantity.bytes" $size | int64) 1048576 -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.blockSize" "value" $size "why" "below 1Mi, with which every write fails" "fix" "write 64Mi, or the size of the largest object") -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Mode csi: settings become parameters of the claim, which the driver refuses only when it makes the volume, so that the claim
+       would stay Pending. Context: dict root, faults, file (whether the others reach the mounts by this release's file). */ -}}
+{{- define "tkc.validate.curvine.parameters" -}}
+{{- $kinds := include "curvine.csi.kinds" . | fromJson -}}
+{{- $names := include "curvine.config.names" . | fromJson -}}
+{{- $wants := dict "int" (list "^[0-9]+$" "digits") "bool" (list "^(true|false)$" "true or false") "text" (list "." "a text") -}}
+{{- /* The values of these in values.yaml say nothing of what somebody wants. */ -}}
+{{- $usual := dict "client" (dict "pipeline_timeout_ms" "10000") "fuse" (dict "audit_logging_enabled" "false") -}}
+{{- range $table := list "client" "fuse" -}}
+{{-   range $name, $value := index $.root.tkc.values.curvine.config $table | default dict -}}
+{{-     $key := printf "curvine.config.%s.%s" $table $name -}}
+{{-     $kind := index $kinds $table $name | default "" -}}
+{{-     if or (kindIs "map" $value) (kindIs "slice" $value) (not (has $name (index $names $table).known)) -}}
+{{-     else if $kind -}}
+{{-       $want := index $wants $kind -}}
+{{-       if not (regexMatch (first $want) (include "tkc.scalar" $value)) -}}
+{{-         include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" (printf "with curvine.client.mode csi it is a parameter of the claim, which must be %s there; the driver would refuse the claim" (last $want)) "fix" (printf "write %s" (last $want))) -}}
+{{-       end -}}
+{{-     else if not (or $.file (eq (include "tkc.scalar" $value) (index $usual $table $name | default ""))) -}}
+{{-       include "tkc.fault" (dict "faults" $.faults "key" $key "value" $value "why" (printf "Curvine's CSI driver takes no such parameter of a claim, and would refuse this one: %s%s" (ternary "client." "" (eq $table "client")) ($name | replace "_" "-"))
+              "fix" (printf "take it out, and set it in the release that runs the pool (curvine.pool.release: %s), whose node plugins hold it for all claims" $.root.tkc.values.curvine.pool.release)) -}}
+{{-     end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The release's own driver. */ -}}
+{{- define "tkc.validate.curvine.csi" -}}
+{{- $curvine := .root.tkc.values.curvine -}}
+{{- $faults := .faults -}}
+{{- $version := .root.Capabilities.KubeVersion.Version -}}
+{{- if semverCompare "<1.29.0-0" $version -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.client.mode" "value" "csi" "why" (printf "Kubernetes %s knows no sidecars (1.29 does): the node plugin could not unmount while it ends" $version) "fix" "set curvine.client.mode: daemonset") -}}
+{{- end -}}
+{{- with $curvine.linesOfBusiness -}}
+{{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.linesOfBusiness" "value" . "why" "curvine.client.mode is csi, where each release makes a claim of its own, so that this would be ignored" "fix" "take it out") -}}
+{{- end -}}
+{{- include "tkc.validate.image" (dict "faults" $faults "key" "curvine.client.csi.image" "image" $curvine.client.csi.image) -}}
+{{- range $part := list "provisioner" "registrar" -}}
+{{-   include "tkc.validate.image" (dict "faults" $faults "key" (printf "curvine.client.csi.%s.image" $part) "image" (index $curvine.client.csi $part).image) -}}
+{{- end -}}
+{{- range $part := list "controller" "provisioner" "registrar" -}}
+{{-   include "tkc.validate.resources" (dict "faults" $faults "key" (printf "curvine.client.csi.%s.resources" $part) "resources" (index $curvine.client.csi $part).resources) -}}
+{{- end -}}
+{{- include "tkc.validate.curvine.parameters" (merge (dict "file" true) .) -}}
 {{- end -}}
 
 {{- define "tkc.validate.curvine.directory" -}}
@@ -59,7 +125,7 @@
 {{- if not (include "tkc.validate.cleanPath" $curvine.client.directory) -}}
 {{-   include "tkc.validate.curvine.directory" . -}}
 {{- end -}}
-{{- $sizes := dict "curvine.workers.disk.size" $disk.size "curvine.masters.storage.size" $curvine.masters.storage.size "curvine.blockSize" $curvine.blockSize -}}
+{{- $sizes := dict "curvine.workers.disk.size" $disk.size "curvine.masters.storage.size" $curvine.masters.storage.size -}}
 {{- range $name, $size := $sizes -}}
 {{-   if not (include "tkc.quantity.size" $size) -}}
 {{-     include "tkc.fault" (dict "faults" $faults "key" $name "value" $size "why" (ternary "without a size a worker would take the whole disk" "not a whole number of bytes above 0" (and (eq $name "curvine.workers.disk.size") (eq (toString $size) ""))) "fix" $write) -}}
@@ -68,11 +134,10 @@
 {{- if not (include "tkc.quantity.valid" $disk.reserve) -}}
 {{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.workers.disk.reserve" "value" $disk.reserve "why" "not a number of bytes" "fix" $write) -}}
 {{- end -}}
+{{- include "tkc.validate.curvine.block" . -}}
 {{- if include "tkc.quantity.size" $curvine.blockSize -}}
 {{-   $block := include "tkc.quantity.bytes" $curvine.blockSize | int64 -}}
-{{-   if lt $block 1048576 -}}
-{{-     include "tkc.fault" (dict "faults" $faults "key" "curvine.blockSize" "value" $curvine.blockSize "why" "below 1Mi, with which every write fails" "fix" "write 64Mi, or the size of the largest object") -}}
-{{-   else if and (include "tkc.quantity.size" $disk.size) (lt (include "tkc.quantity.bytes" $disk.size | int64) (mul 4 $block)) -}}
+{{-   if and (ge $block 1048576) (include "tkc.quantity.size" $disk.size) (lt (include "tkc.quantity.bytes" $disk.size | int64) (mul 4 $block)) -}}
 {{-     include "tkc.fault" (dict "faults" $faults "key" "curvine.workers.disk.size" "value" $disk.size "why" (printf "a worker whose free space is below a block (curvine.blockSize: %s) is full, so that this disk would hardly take any" (include "tkc.scalar" $curvine.blockSize)) "fix" "give it at least four blocks") -}}
 {{-   end -}}
 {{- end -}}
@@ -90,7 +155,9 @@
 {{-     include "tkc.fault" (dict "faults" $faults "key" "models.curvine-master" "value" .name "why" "the Service of the pool's masters has the name that this model's would have" "fix" "call the model something else; servedName can stay") -}}
 {{-   end -}}
 {{- end -}}
-{{- if not (include "curvine.tenants" .root | fromJsonArray) -}}
+{{- if include "curvine.csi" .root -}}
+{{-   include "tkc.validate.curvine.csi" . -}}
+{{- else if not (include "curvine.tenants" .root | fromJsonArray) -}}
 {{-   include "tkc.fault" (dict "faults" $faults "key" "curvine.linesOfBusiness" "value" $curvine.linesOfBusiness "why" "nobody has a part of the pool: neither lineOfBusiness nor this list names one"
         "fix" "name those whose releases will use it, for example [retail]") -}}
 {{- end -}}
@@ -99,13 +166,14 @@
 {{-     include "tkc.fault" (dict "faults" $faults "key" (printf "curvine.linesOfBusiness[%d]" $index) "value" $name "why" "not the name of a line of business" "fix" "write lineOfBusiness of the other release: at most 30 of a-z, 0-9 and \"-\"") -}}
 {{-   end -}}
 {{- end -}}
-{{- include "tkc.validate.curvine.config" . -}}
+{{- include "tkc.validate.curvine.config" (merge (dict "tables" (list "client" "fuse" "journal" "master" "worker")) .) -}}
 {{- end -}}
 
-{{- /* Curvine's own settings: it takes unknown names without a word. */ -}}
+{{- /* Curvine's own settings: it takes unknown names without a word. Context: dict root, faults, tables. */ -}}
 {{- define "tkc.validate.curvine.config" -}}
 {{- $known := include "curvine.config.names" . | fromJson -}}
-{{- range $table, $own := index .root.tkc.values.curvine "config" -}}
+{{- range $table := .tables -}}
+{{-   $own := index $.root.tkc.values.curvine.config $table | default dict -}}
 {{-   $names := index $known $table -}}
 {{-   range $name, $value := $own -}}
 {{-     $key := printf "curvine.config.%s.%s" $table $name -}}
@@ -125,6 +193,9 @@
 {{- /* What only a cluster can tell. Context: dict root, faults. */ -}}
 {{- define "tkc.validate.curvineLive" -}}
 {{- $root := .root -}}
+{{- if include "curvine.csi" $root -}}
+{{-   include "tkc.validate.curvine.driverLive" . -}}
+{{- end -}}
 {{- if include "curvine.own" $root -}}
 {{-   $name := include "curvine.masters.name" $root -}}
 {{-   $running := lookup "apps/v1" "StatefulSet" $root.Release.Namespace $name | default dict -}}
@@ -150,5 +221,22 @@
 {{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.type" "value" "curvine" "why" (printf "namespace %s admits no privileged Pods (pod-security.kubernetes.io/enforce: %s), which the pool's mounts are" $root.Release.Namespace $level)
             "fix" "run the pool in a release of its own, in a namespace with pod-security.kubernetes.io/enforce: privileged, and name it here in curvine.pool (values/pool.yaml)") -}}
 {{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The driver's name is settled in its program, and kubelets know one of a name: a cluster has one, and its servers let in the
+       pool's own clients only. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.curvine.driverLive" -}}
+{{- $root := .root -}}
+{{- $name := include "curvine.csi.driver" $root -}}
+{{- $key := include "curvine.key" $root -}}
+{{- $there := lookup "storage.k8s.io/v1" "CSIDriver" "" $name -}}
+{{- $owner := dig "metadata" "annotations" (printf "%s/pool" (include "tkc.domain" $root)) "" ($there | default dict) -}}
+{{- if and $there (ne $owner $key) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.client.mode" "value" "csi" "why" (printf "CSIDriver %s belongs to %s, and a cluster can have one of this name" $name (ternary (printf "the pool of release %s in namespace %s" (splitList "." $owner | last) (splitList "." $owner | first)) "an installation that this chart did not make" (ne $owner "")))
+          "fix" "set curvine.client.mode: daemonset, of which a cluster can have many, or join that pool: curvine.pool") -}}
+{{- else if not (or $there (include "curvine.own" $root)) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.client.mode" "value" "csi" "why" (printf "the cluster has no CSIDriver %s, so that no claim would ever be bound" $name)
+          "fix" (printf "install the pool first (curvine.pool.release: %s) with curvine.client.mode: csi, or say daemonset if it does" $root.tkc.values.curvine.pool.release)) -}}
 {{- end -}}
 {{- end -}}

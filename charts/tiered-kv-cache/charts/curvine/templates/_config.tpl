@@ -1,10 +1,9 @@
 {{- /* Curvine's configuration. One file for each component, so that what concerns one of them restarts only that one. */ -}}
 
-{{- /* Numbers of YAML are floats, and TOML tells 3 from 3.0. Context: dict into (changed), from. */ -}}
+{{- /* Context: dict into (changed), from. */ -}}
 {{- define "curvine.config.lay" -}}
 {{- range $key, $value := .from -}}
 {{-   if not (kindIs "invalid" $value) -}}
-{{-     if and (kindIs "float64" $value) (eq (float64 (int64 $value)) $value) -}}{{- $value = int64 $value -}}{{- end -}}
 {{-     $_ := set $.into $key $value -}}
 {{-   end -}}
 {{- end -}}
@@ -34,13 +33,24 @@
 {{- toJson (dict "level" .tkc.values.curvine.logLevel "log_dir" "stdout" "file_name" "curvine.log") -}}
 {{- end -}}
 
-{{- /* TOML. JSON that was read has floats, so that the ports are made whole again. Context: dict root, sections. */ -}}
+{{- /* JSON that was read has floats: those that are whole are made so, at every depth and in place. Context: map or list. */ -}}
+{{- define "curvine.config.whole" -}}
+{{- $all := . -}}
+{{- range $key, $value := $all -}}
+{{-   if or (kindIs "map" $value) (kindIs "slice" $value) -}}
+{{-     include "curvine.config.whole" $value -}}
+{{-   else if and (kindIs "map" $all) (kindIs "float64" $value) -}}
+{{-     if eq (float64 (int64 $value)) $value -}}{{- $_ := set $all $key (int64 $value) -}}{{- end -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* TOML. Context: dict root, sections. */ -}}
 {{- define "curvine.config.toml" -}}
 {{- $log := include "curvine.log" .root | fromJson -}}
 {{- $all := dict "cluster_id" (include "curvine.key" .root) "format_master" false "format_worker" false "log" $log "cli" (dict "log" $log) -}}
-{{- $text := toToml (merge $all .sections) -}}
-{{- $text = regexReplaceAll "(?m)^(\\s*[a-z_]+ = -?[0-9]+)\\.0$" $text "${1}" -}}
-{{- include "curvine.dense" $text -}}
+{{- include "curvine.config.whole" .sections -}}
+{{- include "curvine.dense" (toToml (merge $all .sections)) -}}
 {{- end -}}
 
 {{- /* Context: root. */ -}}

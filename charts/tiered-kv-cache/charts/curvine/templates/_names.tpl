@@ -11,6 +11,16 @@
 {{- if and (include "curvine.used" .) (not (dig "pool" "release" "" .tkc.values.curvine)) }}true{{ end -}}
 {{- end -}}
 
+{{- /* "true" if Pods reach it by a claim of Curvine's CSI driver, and not by a directory of their node. */ -}}
+{{- define "curvine.csi" -}}
+{{- if and (include "curvine.used" .) (eq (dig "client" "mode" "daemonset" .tkc.values.curvine) "csi") }}true{{ end -}}
+{{- end -}}
+
+{{- /* "true" if it is mounted below a directory of each node, where it can appear anew under Pods that run. */ -}}
+{{- define "curvine.onNodes" -}}
+{{- if and (include "curvine.used" .) (not (include "curvine.csi" .)) }}true{{ end -}}
+{{- end -}}
+
 {{- /* What the pool is known by: the namespace and first part of names of the release that runs it, joined by a dot, which no
        namespace can contain. It is the cluster id as well, so that a worker's disk knows whose it is. */ -}}
 {{- define "curvine.key" -}}
@@ -34,6 +44,22 @@
 {{- define "curvine.masters.name" -}}{{ include "curvine.prefix" . }}-curvine-master{{- end -}}
 {{- define "curvine.workers.name" -}}{{ include "curvine.prefix" . }}-curvine-worker{{- end -}}
 {{- define "curvine.client.name" -}}{{ include "curvine.prefix" . }}-curvine-client{{- end -}}
+
+{{- define "curvine.csi-controller.name" -}}{{ include "curvine.prefix" . }}-curvine-csi-controller{{- end -}}
+{{- /* Not the daemonset mode's name: a DaemonSet that replaces its Pods would become one that never does. */ -}}
+{{- define "curvine.csi-node.name" -}}{{ include "curvine.prefix" . }}-curvine-csi-node{{- end -}}
+
+{{- /* Components that reach the masters from outside: the mounts, and in CSI mode who makes the directories. JSON list. */ -}}
+{{- define "curvine.clients" -}}
+{{- ternary (list "csi-node" "csi-controller") (list "client") (include "curvine.csi" . | eq "true") | toJson -}}
+{{- end -}}
+
+{{- /* The driver's name, which no option changes: one of these in a cluster. */ -}}
+{{- define "curvine.csi.driver" -}}curvine{{- end -}}
+
+{{- /* Where the kubelet lives: the driver knows this place only. */ -}}
+{{- define "curvine.csi.kubelet" -}}/var/lib/kubelet{{- end -}}
+{{- define "curvine.csi.home" -}}/opt/curvine{{- end -}}
 
 {{- /* Ports. JSON object of numbers. */ -}}
 {{- define "curvine.ports" -}}

@@ -53,23 +53,12 @@ spec:
               value: "10001"
             - name: POOL_GID
               value: "10001"
-            - name: CURVINE_CLIENT_HOSTNAME
-              valueFrom:
-                fieldRef:
-                  # Blocks are written to the worker of the same name first.
-                  fieldPath: {{ ternary "status.hostIP" "status.podIP" $values.workers.hostNetwork }}
-            {{- include "curvine.bindAny" . | nindent 12 }}
+            {{- include "curvine.client.env" . | nindent 12 }}
           ports:
             - {name: fuse, containerPort: {{ $ports.clientMetrics }}, protocol: TCP}
           resources:
             {{- include "tkc.resources" $client.resources | nindent 12 }}
-          # The only privileged container of the chart: a mount that other Pods shall see cannot be made otherwise.
-          securityContext:
-            privileged: true
-            runAsNonRoot: false
-            runAsUser: 0
-            runAsGroup: 0
-            readOnlyRootFilesystem: true
+          {{- include "curvine.client.privileged" . | nindent 10 }}
           terminationMessagePolicy: FallbackToLogsOnError
           volumeMounts:
             - name: pool
@@ -78,13 +67,7 @@ spec:
             - name: scripts
               mountPath: /scripts
               readOnly: true
-            {{- /* Curvine looks the caller's uid up here; files of one that has no name would be root's. */}}
-            {{- range list "passwd" "group" }}
-            - name: scripts
-              mountPath: /etc/{{ . }}
-              subPath: {{ . }}
-              readOnly: true
-            {{- end }}
+            {{- include "curvine.client.accountMounts" . | trim | nindent 12 }}
             {{- include "curvine.mounts" . | nindent 12 }}
         - name: watch
           image: {{ include "tkc.image" .tkc.values.hooks.image | quote }}
@@ -97,25 +80,8 @@ spec:
             - --line-of-business
             - {{ . | quote }}
             {{- end }}
-            - --port
-            - {{ $ports.watch | quote }}
-            - --pod
-            - $(POD_NAME)
-            - --namespace
-            - {{ .Release.Namespace | quote }}
-          env:
-            {{- include "curvine.podName" . | nindent 12 }}
-            - name: POD_UID
-              valueFrom:
-                fieldRef:
-                  fieldPath: metadata.uid
-          ports:
-            - {name: metrics, containerPort: {{ $ports.watch }}, protocol: TCP}
-          # Not a liveness probe: a restart of the watcher mends no mount.
-          readinessProbe:
-            {{- include "tkc.probe" (dict "path" "/healthz" "port" "metrics" "period" 5 "timeout" 3 "failures" 2) | nindent 12 }}
-          resources:
-            {{- include "tkc.resources" .tkc.values.hooks.resources | nindent 12 }}
+            {{- include "curvine.client.watchArgs" . | nindent 12 }}
+          {{- include "curvine.client.watch" . | nindent 10 }}
           securityContext:
             {{- include "tkc.container.securityContext" . | nindent 12 }}
           terminationMessagePolicy: FallbackToLogsOnError
@@ -141,16 +107,10 @@ spec:
 {{- printf "%s-script-%s" (include "curvine.client.name" .) (include "curvine.client.files" . | sha256sum | trunc 8) -}}
 {{- end -}}
 
-{{- /* The engines' user is called by its number, which Curvine takes for the number on every node. */ -}}
 {{- define "curvine.client.files" -}}
 pool_mount.sh: |
   {{- .Files.Get "files/pool_mount.sh" | include "curvine.dense" | nindent 2 }}
-passwd: |
-  root:x:0:0::/:/sbin/nologin
-  10001:x:10001:10001::/:/sbin/nologin
-group: |
-  root:x:0:
-  10001:x:10001:
+{{ include "curvine.client.accounts" . }}
 {{- end -}}
 
 {{- define "curvine.client.scriptMap" -}}
@@ -163,14 +123,4 @@ metadata:
     {{- include "tkc.labels" (dict "root" . "component" "curvine-client") | nindent 4 }}
 data:
   {{- include "curvine.client.files" . | nindent 2 }}
-{{- end -}}
-
-{{- /* Text of a Role's rules: its own Pod carries the state of the mount. A Pod's name is not known beforehand. */ -}}
-{{- define "curvine.client.rules" -}}
-- apiGroups: [""]
-  resources: [pods]
-  verbs: [patch]
-- apiGroups: [""]
-  resources: [events]
-  verbs: [create]
 {{- end -}}

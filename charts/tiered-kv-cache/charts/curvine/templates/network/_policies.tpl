@@ -35,10 +35,21 @@ spec:
 {{- end }}
 {{- end -}}
 
+{{- /* Components and behind them those that mount the pool. Context: dict root, components, masters (whether those that only ask
+       the masters are meant as well). JSON list. */ -}}
+{{- define "curvine.network.with" -}}
+{{- $all := .components -}}
+{{- range include "curvine.clients" .root | fromJsonArray -}}
+{{-   if or $.masters (ne . "csi-controller") -}}{{- $all = append $all (printf "curvine-%s" .) -}}{{- end -}}
+{{- end -}}
+{{- toJson $all -}}
+{{- end -}}
+
 {{- define "curvine.network.masters" -}}
 {{- $ports := include "curvine.ports" . | fromJson -}}
+{{- $asking := include "curvine.network.with" (dict "root" . "components" (list "curvine-masters" "curvine-workers") "masters" true) | fromJsonArray -}}
 - from:
-    {{- include "curvine.network.own" (dict "root" . "components" (list "curvine-masters" "curvine-workers" "curvine-client")) | trim | nindent 4 }}
+    {{- include "curvine.network.own" (dict "root" . "components" $asking) | trim | nindent 4 }}
   ports: [{port: {{ $ports.rpc }}, protocol: TCP}]
 - from:
     {{- include "curvine.network.own" (dict "root" . "components" (list "curvine-masters")) | trim | nindent 4 }}
@@ -52,8 +63,9 @@ spec:
 
 {{- define "curvine.network.workers" -}}
 {{- $ports := include "curvine.ports" . | fromJson -}}
+{{- $asking := include "curvine.network.with" (dict "root" . "components" (list "curvine-workers") "masters" false) | fromJsonArray -}}
 - from:
-    {{- include "curvine.network.own" (dict "root" . "components" (list "curvine-workers" "curvine-client")) | trim | nindent 4 }}
+    {{- include "curvine.network.own" (dict "root" . "components" $asking) | trim | nindent 4 }}
   ports: [{port: {{ $ports.worker }}, protocol: TCP}]
 {{- with include "model-endpoint.network.metricsFrom" . }}
 - from:
@@ -70,3 +82,8 @@ spec:
   ports: [{port: {{ $ports.clientMetrics }}, protocol: TCP}, {port: {{ $ports.watch }}, protocol: TCP}]
 {{- end }}
 {{- end -}}
+
+{{- define "curvine.network.csi-node" -}}{{ include "curvine.network.client" . }}{{- end -}}
+
+{{- /* Nobody calls it. */ -}}
+{{- define "curvine.network.csi-controller" -}}{{- end -}}

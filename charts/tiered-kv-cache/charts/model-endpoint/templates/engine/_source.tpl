@@ -152,7 +152,7 @@ args:
   - {{ include "model-endpoint.engine.weightsSeconds" . | quote }}
   - --max-model-len
   - {{ int64 .spec.engine.maxModelLen | quote }}
-{{- if and .guarded (include "curvine.used" .root) }}
+{{- if and .guarded (include "curvine.onNodes" .root) }}
   # A pool that is away must not keep an engine from starting: the adapter waits for it as well.
   - --pool-wait
   - "60"
