@@ -55,7 +55,7 @@ def series() -> dict[str, set[str]]:
     l2 = CollectorRegistry()
     L2Metrics(l2)
     keeper = KeeperCollector(State(Settings("/mnt"), Watch()))
-    watch = PoolMetrics(Board(["retail"], 30), ["retail"])
+    watch = PoolMetrics(Board(["retail"], 30))
     engines = {n for n in (RECORDED / "engine-metrics.txt").read_text().splitlines() if not n.startswith("#")}
     found = {"engine": engines | _shown(_registered(l2)), "keeper": _shown([keeper])}
     for line in (RECORDED / "curvine-metrics.txt").read_text().splitlines():

@@ -30,9 +30,15 @@
 {{- if include "curvine.own" . -}}
 {{-   $parts = append $parts (dict "name" (include "curvine.masters.name" .) "component" "curvine-masters" "ports" (list "metrics")) -}}
 {{-   $parts = append $parts (dict "name" (include "curvine.workers.name" .) "component" "curvine-workers" "ports" (list "metrics")) -}}
-{{-   $parts = append $parts (dict "name" (include "curvine.client.name" .) "component" "curvine-client" "ports" (list "fuse" "metrics")) -}}
+{{-   $client := include "tkc.observability.client" . -}}
+{{-   $parts = append $parts (dict "name" (include (printf "%s.name" (replace "curvine-" "curvine." $client)) .) "component" $client "ports" (list "fuse" "metrics")) -}}
 {{- end -}}
 {{- toJson $parts -}}
+{{- end -}}
+
+{{- /* Which component mounts the pool. */ -}}
+{{- define "tkc.observability.client" -}}
+{{- ternary "curvine-csi-node" "curvine-client" (include "curvine.csi" . | eq "true") -}}
 {{- end -}}
 
 {{- /* Matcher of one component's series. Prometheus Operator names a job after the PodMonitor; Curvine's metrics have names such

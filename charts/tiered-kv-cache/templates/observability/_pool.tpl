@@ -2,7 +2,9 @@
 {{- define "tkc.rules.pool" -}}
 {{- $masters := include "tkc.observability.job" (dict "root" . "component" "curvine-masters") -}}
 {{- $workers := include "tkc.observability.job" (dict "root" . "component" "curvine-workers") -}}
-{{- $client := include "tkc.observability.job" (dict "root" . "component" "curvine-client") -}}
+{{- $client := include "tkc.observability.job" (dict "root" . "component" (include "tkc.observability.client" .)) -}}
+{{- /* A driver's watcher looks at Pods' mounts; the label "pod" is the target's own. */ -}}
+{{- $whose := ternary "Pod {{ $labels.exported_pod }}" "line of business {{ $labels.line_of_business }}" (include "curvine.csi" . | eq "true") -}}
 {{- $thresholds := .tkc.values.observability.alerts.thresholds -}}
 {{- $name := include "curvine.key" . -}}
 {{- $live := printf "worker_num{%s, tag=\"live\"}" $masters -}}
@@ -36,5 +38,5 @@
 {{ include "tkc.alert" (dict "root" . "alert" "TieredKvCachePoolMountDown" "for" "3m" "severity" "critical"
       "expr" (printf "tiered_kv_cache_pool_mount_up{%s} == 0" $client)
       "summary" "A mount of the pool does not answer"
-      "description" (printf "Pool %s: the mount of line of business {{ $labels.line_of_business }} by Pod {{ $labels.pod }} is dead or hangs: engines on that node compute instead of reading." $name)) }}
+      "description" (printf "Pool %s: the mount of %s by Pod {{ $labels.pod }} is dead or hangs: engines on that node compute instead of reading." $name $whose)) }}
 {{- end -}}
