@@ -31,7 +31,8 @@ def validate(tmp_path: Path) -> list[str]:
     for name in (
         "_definitions",
         *(f"{kind}-apps-v1" for kind in ("deployment", "daemonset", "statefulset")),
-        *("networkpolicy-networking-v1", "role-rbac-v1", "rolebinding-rbac-v1"),
+        *(f"{kind}-rbac-v1" for kind in ("role", "rolebinding", "clusterrole", "clusterrolebinding")),
+        *("networkpolicy-networking-v1", "job-batch-v1", "csidriver-storage-v1", "storageclass-storage-v1"),
         *("poddisruptionbudget-policy-v1", "horizontalpodautoscaler-autoscaling-v2", "configmap-v1"),
         *(f"{kind}-v1" for kind in ("pod", "service", "serviceaccount", "persistentvolume", "persistentvolumeclaim")),
     ):

@@ -86,10 +86,15 @@ class Pool:
         def run(script: str) -> str:
             return self.api.run(self.namespace, pod, "mount", ["sh", "-c", f"cd /pool/{LINE}/fs && {script}"]).strip()
 
-        written = 0
-        while run(f"dd if=/dev/zero of=filler-{written} bs=1M count=256 2>/dev/null && echo more || true") == "more":
-            written += 1
-        assert written > 1, "the pool was full before"
+        def taken(number: int) -> bool:
+            return run(f"dd if=/dev/zero of=filler-{number} bs=1M count=128 2>/dev/null && echo yes || true") == "yes"
+
+        # A worker that was away a moment ago is given no blocks for a while.
+        wait_for("room in the pool", lambda: taken(0), 60)
+        number, refused = 1, 0
+        while refused < 3:
+            refused = 0 if taken(number) else refused + 1
+            number += 1
         return lambda: run("rm -f filler-*")
 
     def wipe(self, node: str) -> None:
