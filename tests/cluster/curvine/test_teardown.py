@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -84,7 +85,8 @@ def test_another_releases_claim_is_named_and_nothing_is_deleted(
         (pod,) = api.core.list_namespaced_pod(namespace, label_selector=labels).items
         assert "claim cards-l2" in pod.status.container_statuses[0].state.terminated.message
         # The way back, as docs/pool.md has it.
-        back = own.call("rollback", RELEASE)
+        (*_, newest) = json.loads(own.call("history", RELEASE, "-o", "json").out)
+        back = own.call("rollback", RELEASE, str(newest["revision"]))
         assert back.ok, back.text
         assert own.state() == "deployed"
     finally:
