@@ -164,7 +164,8 @@ def others(todo: Job, api: Api) -> list[Finding]:
             what = f"{who} still uses this pool: claim {claim.get('name')}, part {path.rpartition('/')[2]}"
             fix = (
                 f"uninstall it first, or move it to another volume; to take the pool away all the same: helm uninstall --no-hooks, or "
-                f"curvine.teardown.force: true. To keep this one: helm rollback {todo.release} -n {todo.namespace}"
+                f"curvine.teardown.force: true. To keep this one: helm rollback {todo.release} REVISION -n {todo.namespace}, "
+                "the newest of helm history"
             )
             found.append(Finding(what, fix))
     return found
