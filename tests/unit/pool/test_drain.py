@@ -201,7 +201,9 @@ def test_other_releases_are_named_before_anything_is_deleted(cluster: Cluster) -
         "release cards in namespace cards still uses this pool: claim cards-l2, part cards",
         "release second in namespace kv still uses this pool: claim second-l2, part loans",
     ]
-    assert all("helm rollback demo REVISION -n kv, the newest of helm history" in finding.fix for finding in result.findings)
+    assert all(
+        "helm rollback demo REVISION -n kv, the newest of helm history" in finding.fix for finding in result.findings
+    )
     assert cluster.told == []
     assert run(cluster, others=DIRECTORY, force=True).ok
     assert len(cluster.gone) == len(OWNERS)
