@@ -150,7 +150,7 @@ def test_guided_restart_of_a_node_plugin(csi: Engines, api: Api, namespace: str,
     before = pool.on("csi-node", node)
     api.core.patch_node(node, {"spec": {"unschedulable": True}})
     try:
-        pool.remove(before)
+        pool.remove(before.metadata.name)
         time.sleep(20)
         assert before.metadata.name in _names(api, namespace), "it waits for those who use it"
         assert l2_hit(csi, staying, prompt, text), "and serves them meanwhile"
