@@ -44,3 +44,20 @@ def pods(manifests: Manifests) -> dict[str, Json]:
         for each in manifests.objects
         if each["kind"] in ("Pod", "Deployment")
     }
+
+
+def privileges(manifests: Manifests) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Containers that are privileged, and those that run as root without, with their capabilities. All others may gain nothing."""
+    privileged, root = [], []
+    for each in manifests.objects:
+        pod = each.get("spec", {}).get("template", {}).get("spec") or (each["spec"] if each["kind"] == "Pod" else {})
+        for one in [*pod.get("initContainers", []), *pod.get("containers", [])]:
+            context = one["securityContext"]
+            if context.get("privileged"):
+                privileged.append(one["name"])
+            else:
+                assert context["allowPrivilegeEscalation"] is False
+                assert context["capabilities"]["drop"] == ["ALL"]
+                if context.get("runAsUser") == 0:
+                    root.append((one["name"], context["capabilities"].get("add", [])))
+    return privileged, root

@@ -41,7 +41,7 @@ def validate(tmp_path: Path) -> list[str]:
         kubeconform,
         "-strict",
         "-summary",
-        # Kinds of others: tests/scheduling gives KEDA's to a real API server, test_observability.py looks at Prometheus Operator's.
+        # Kinds of others: tests/scheduling gives them to a real API server, with their definitions.
         "-skip",
         ",".join(FOREIGN),
         "-schema-location",

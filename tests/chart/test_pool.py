@@ -10,7 +10,7 @@ import pytest
 from chart.apiserver import serve
 from chart.cases import POOL_VOLUME
 from chart.helm import Helm, Json, Manifests, environment
-from chart.pools import container, pods, pool, settings, spec
+from chart.pools import container, pods, pool, privileges, settings, spec
 
 MASTER, WORKER, CLIENT = "demo-curvine-master", "demo-curvine-worker", "demo-curvine-client"
 HOST = "demo-curvine-master-{}.demo-curvine-master.{}.svc"
@@ -89,19 +89,7 @@ def test_addresses_of_nodes_where_writes_shall_stay_local(helm: Helm) -> None:
 
 
 def test_only_the_mount_is_privileged(helm: Helm) -> None:
-    manifests = helm.template(pool(masters={"replicas": 3}))
-    privileged, root = [], []
-    for each in manifests.objects:
-        pod = each.get("spec", {}).get("template", {}).get("spec") or (each["spec"] if each["kind"] == "Pod" else {})
-        for one in [*pod.get("initContainers", []), *pod.get("containers", [])]:
-            context = one["securityContext"]
-            if context.get("privileged"):
-                privileged.append(one["name"])
-            else:
-                assert context["allowPrivilegeEscalation"] is False
-                assert context["capabilities"]["drop"] == ["ALL"]
-                if context.get("runAsUser") == 0:
-                    root.append((one["name"], context["capabilities"]["add"]))
+    privileged, root = privileges(helm.template(pool(masters={"replicas": 3})))
     assert privileged == ["mount"]
     assert root == [("disk", ["CHOWN", "DAC_OVERRIDE", "FOWNER"])]
 

@@ -10,7 +10,7 @@ import pytest
 
 from chart.apiserver import serve
 from chart.helm import Helm, Json, Manifests, environment
-from chart.pools import container, pods, pool, settings, spec
+from chart.pools import container, pods, pool, privileges, settings, spec
 
 NODE, CONTROLLER = "demo-curvine-csi-node", "demo-curvine-csi-controller"
 JOIN = {"pool": {"release": "kv", "namespace": "platform", "masters": 3}, "client": {"mode": "csi"}}
@@ -229,19 +229,7 @@ def _path(pod: Json, volume: str) -> str:
 
 
 def test_only_the_node_plugin_is_privileged(helm: Helm) -> None:
-    manifests = helm.template(csi(masters={"replicas": 3}))
-    privileged, root = [], []
-    for each in manifests.objects:
-        pod = each.get("spec", {}).get("template", {}).get("spec") or (each["spec"] if each["kind"] == "Pod" else {})
-        for one in [*pod.get("initContainers", []), *pod.get("containers", [])]:
-            context = one["securityContext"]
-            if context.get("privileged"):
-                privileged.append(one["name"])
-            else:
-                assert context["allowPrivilegeEscalation"] is False
-                assert context["capabilities"]["drop"] == ["ALL"]
-                if context.get("runAsUser") == 0:
-                    root.append((one["name"], context["capabilities"].get("add", [])))
+    privileged, root = privileges(helm.template(csi(masters={"replicas": 3})))
     assert privileged == ["csi"]
     assert sorted(root) == [("disk", ["CHOWN", "DAC_OVERRIDE", "FOWNER"]), ("registrar", []), ("watch", [])]
 

@@ -77,13 +77,18 @@ def images(image_values: list[Path]) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def namespace(kubeconfig: Path, api: Api) -> Iterator[str]:
-    """A fresh namespace with the claim of the model folders; what an earlier, killed run left is removed first."""
-    volumes.remove_namespace(kubeconfig, NAMESPACE)
-    api.wait_namespace_gone(NAMESPACE)
-    volumes.ensure_namespace(kubeconfig, NAMESPACE)
-    volumes.ensure_models_claim(kubeconfig, NAMESPACE)
-    yield NAMESPACE
-    volumes.remove_namespace(kubeconfig, NAMESPACE)
+    """The tests' namespace."""
+    yield from fresh_namespace(kubeconfig, api, NAMESPACE)
+
+
+def fresh_namespace(kubeconfig: Path, api: Api, name: str) -> Iterator[str]:
+    """A namespace with the claim of the model folders, and its end; what an earlier, killed run left is removed first."""
+    volumes.remove_namespace(kubeconfig, name)
+    api.wait_namespace_gone(name)
+    volumes.ensure_namespace(kubeconfig, name)
+    volumes.ensure_models_claim(kubeconfig, name)
+    yield name
+    volumes.remove_namespace(kubeconfig, name)
 
 
 @pytest.fixture(scope="session")

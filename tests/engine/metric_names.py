@@ -2,7 +2,7 @@
 
     python tests/engine/metric_names.py > tests/chart/recorded/engine-metrics.txt
 
-The chart's rules are held against this list (tests/chart/test_observability.py). vLLM's are read from its source, since its logger wants
+The chart's rules are held against this list (tests/chart/test_alerts.py). vLLM's are read from its source, since its logger wants
 an engine; LMCache's instruments are made for real, and shown by the exporter that its server uses.
 """
 

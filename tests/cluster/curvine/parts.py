@@ -80,7 +80,7 @@ class Pool:
         wait_for(f"{part} rolled out", done, 240)
 
     def fill(self, node: str) -> Callable[[], object]:
-        """Write through the mount of a node until the pool takes no more. What empties it again."""
+        """Write through the mount of a node until the pool takes no more, as root, whom no quota holds. What empties it again."""
         pod = self.on("client", node).metadata.name
 
         def run(script: str) -> str:

@@ -59,11 +59,6 @@ def _leader_cut(pool: Pool, node: str) -> Callable[[], object]:
     return pool.cut(leader.spec.node_name)
 
 
-def _full(pool: Pool, node: str) -> Callable[[], object]:
-    """Filled to its last block by somebody whom no quota holds."""
-    return pool.fill(node)
-
-
 ANY: dict[str, Fault] = {
     "FUSE process killed": _killed("client", "curvine-fuse"),
     "client Pod deleted": _removed("client"),
@@ -71,7 +66,7 @@ ANY: dict[str, Fault] = {
     "worker Pod deleted": _removed("workers"),
     "worker's disk wiped": _wiped,
     "other worker's node cut off": _cut,
-    "pool full": _full,
+    "pool full": Pool.fill,
     "leading master killed": _killed("masters", "curvine-server"),
     "leading master's Pod deleted": _removed("masters"),
 }

@@ -8,6 +8,7 @@ from typing import Any
 from ..api import wait_for
 from ..engines import CHUNK, Engines, prompt_of
 from .conftest import Install, Release
+from .hits import l2_hit
 from .names import DISK
 from .parts import Pool
 
@@ -15,17 +16,8 @@ PARTS = ("masters", "workers", "client")
 
 
 def _hits(engines: Engines, prompt: list[int], text: str) -> Callable[[], bool]:
-    """Whether an engine that holds nothing of its own takes all of a prompt from L2, with the same text."""
-
-    def once() -> bool:
-        (pod,) = engines.pods()
-        engines.clear_l0(pod)
-        engines.clear_l1(pod)
-        before = engines.counters(pod)
-        assert engines.ask(pod, prompt).text == text
-        return engines.counters(pod).since(before).l2 >= len(prompt) // CHUNK * CHUNK
-
-    return once
+    """Whether the only engine takes all of a prompt from L2, with the same text."""
+    return lambda: l2_hit(engines, engines.pods()[0], prompt, text)
 
 
 def test_upgrade_and_new_install(

@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from local_cluster import volumes
 from local_cluster.helm import Helm
 
 from ..api import Api, wait_for
-from ..conftest import MODEL, VALUES
+from ..conftest import MODEL, VALUES, fresh_namespace
 from ..engines import CHUNK, Engines, prompt_of
 from .conftest import Install
 from .names import LINE, RELEASE
@@ -25,12 +24,7 @@ OTHER = "second"
 
 @pytest.fixture
 def second_namespace(kubeconfig: Path, api: Api) -> Iterator[str]:
-    volumes.remove_namespace(kubeconfig, SECOND)
-    api.wait_namespace_gone(SECOND)
-    volumes.ensure_namespace(kubeconfig, SECOND)
-    volumes.ensure_models_claim(kubeconfig, SECOND)
-    yield SECOND
-    volumes.remove_namespace(kubeconfig, SECOND)
+    yield from fresh_namespace(kubeconfig, api, SECOND)
 
 
 @pytest.fixture
