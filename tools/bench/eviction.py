@@ -27,6 +27,8 @@ READ = 64
 """Objects that are read, of those that are used most; four threads."""
 THREADS = 4
 PHASE_S = 10.0
+YOUNG_S = 31.0
+"""The keeper evicts nothing that was stored or used more recently."""
 
 
 def main() -> None:
@@ -110,6 +112,7 @@ def measure(mount: Path, gone: int, kept: int, *, cached: bool) -> None:
     """Reads alone, beside the keeper until it has evicted what is above its quota, and alone again."""
     mount.mkdir(exist_ok=True)
     used = build(mount, gone + kept, kept)
+    time.sleep(YOUNG_S)
     settings = {"mount": str(mount), "quota": int((kept + 1) * SIZE / 0.7), "highWatermark": 0.75, "lowWatermark": 0.7}
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file, Readers(used[:READ], cached=cached) as readers:
         json.dump(settings, file)
