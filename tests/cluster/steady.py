@@ -26,6 +26,8 @@ REQUEST_S = 60.0
 """A request that takes longer has failed: the fault would else last for ever."""
 BACK_S = 60.0
 """A bound for what never comes back; the table shows the time that it took."""
+_NUMBERS = itertools.count()
+"""Of all prompts: those of an engine that was given up lie in L2, and are not new to the next one."""
 
 
 @dataclass
@@ -46,10 +48,9 @@ class Client:
 
     def __init__(self, engines: Engines, pod: client.V1Pod) -> None:
         self.engines, self.pod = engines, pod
-        self.kept = [prompt_of(f"fault kept {number}", LENGTH) for number in range(KEPT)]
+        self.kept = [prompt_of(f"fault kept {next(_NUMBERS)}", LENGTH) for _ in range(KEPT)]
         self.texts: dict[tuple[int, ...], str] = {}
         self._turn = itertools.cycle(self.kept)
-        self._new = itertools.count()
 
     def fill(self) -> list[float]:
         """Let the engine compute and store the kept prompts; their TTFT."""
@@ -69,7 +70,7 @@ class Client:
         while time.monotonic() < end:
             self.warm(next(self._turn), seen)
             if fresh is not None:
-                prompt = prompt_of(f"fault new {next(self._new)}", LENGTH)
+                prompt = prompt_of(f"fault new {next(_NUMBERS)}", LENGTH)
                 if answer := self._ask(prompt, seen):
                     seen.cold.append(answer.ttft_ms)
                     self.texts[tuple(prompt)] = answer.text
