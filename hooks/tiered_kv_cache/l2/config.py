@@ -59,7 +59,9 @@ class _Knob:
 
 _KNOBS = {
     "recompute_ms_per_chunk": _Knob(
-        0, 1e6, "what computing one chunk costs the engine; a load never takes longer than that (0: not known)"
+        0,
+        1e6,
+        "what computing one chunk costs the engine; a load never takes longer than that (0: learnt from its requests)",
     ),
     "lookup_deadline_ms": _Knob(1, 60_000, "a lookup answers after this at the latest, with what it knows"),
     "load_base_ms": _Knob(1, 600_000, "a load's deadline: this ..."),

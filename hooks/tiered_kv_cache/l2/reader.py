@@ -27,6 +27,7 @@ from .config import Settings
 from .known import Known
 from .metrics import LOAD, Metrics
 from .pool import Pool
+from .recompute import Recompute
 from .task import Ref, Slot, Task, Watch
 from .tree import Tree
 
@@ -59,6 +60,7 @@ class Parts(NamedTuple):
     breaker: Breaker
     present: Known
     unreadable: Known
+    recompute: Recompute
 
 
 class Flight:
@@ -87,6 +89,7 @@ class Reader:
     def __init__(self, parts: Parts) -> None:
         self._settings, self._tree, self._watch, self._metrics = parts[:4]
         self._breaker, self._present, self._unreadable = parts.breaker, parts.present, parts.unreadable
+        self._recompute = parts.recompute
         self.pool = Pool("load", parts.settings.load_threads)
         self.progress = 0.0
         """Monotonic time at which any thread last got bytes."""
@@ -152,12 +155,12 @@ class Reader:
         """Seconds that loads of so much may take, all together."""
         settings = self._settings
         allowed = settings.load_base_ms + settings.load_ms_per_mib * size / (1 << 20)
-        if settings.recompute_ms_per_chunk:
-            allowed = min(allowed, max(settings.load_floor_ms, settings.recompute_ms_per_chunk * chunks))
+        if cost := self._recompute.ms_per_chunk:
+            allowed = min(allowed, max(settings.load_floor_ms, cost * chunks))
         return allowed / 1000
 
     def _gave_up(self, cause: str) -> None:
-        if cause == errors.STALL or (cause == errors.DEADLINE and self._settings.recompute_ms_per_chunk):
+        if cause == errors.STALL or (cause == errors.DEADLINE and self._recompute.ms_per_chunk):
             # Nothing moves, or computing would have been as fast.
             self._breaker.trip(cause)
         elif cause == errors.DEADLINE:

@@ -17,6 +17,7 @@ from .lookup import Lookup, LookupTask
 from .metrics import Metrics
 from .probe import Prober, ReadProbe, StoreProbe
 from .reader import Parts, Reader
+from .recompute import Recompute
 from .task import Ref, Task, Watch
 from .tree import Tree
 from .uselog import UseLog
@@ -49,7 +50,10 @@ class Tier:
         self.watch = Watch()
         present = Known(settings.positive_cache_ms / 1000, settings.positive_cache_keys)
         unreadable = Known(settings.unreadable_ms / 1000, UNREADABLE_KEYS)
-        parts = Parts(settings, self.tree, self.watch, self.metrics, self.read_breaker, present, unreadable)
+        self.recompute = Recompute(settings.recompute_ms_per_chunk)
+        parts = Parts(
+            settings, self.tree, self.watch, self.metrics, self.read_breaker, present, unreadable, self.recompute
+        )
         self._parts = parts
         self.reader = Reader(parts)
         self.lookups = Lookup(parts, lambda: max(self.reader.progress, self.stores.progress))
@@ -81,6 +85,9 @@ class Tier:
                 found = [name for name, at in zip(names, row, strict=True) if task.found[at]]
                 if found:
                     self.uses.used(found)
+                # Of a prefix only what stands before the first gap is of use; the rest is computed.
+                hits = next((at for at, place in enumerate(row) if not task.found[place]), len(names))
+                self.recompute.missed(names[hits:])
 
         self.lookups.submit(refs, finish)
 
@@ -90,6 +97,7 @@ class Tier:
 
     def store(self, items: Sequence[tuple[Ref, memoryview]], done: Callable[[Task], None]) -> None:
         """Store the views; see Writer.submit."""
+        self.recompute.stored([ref.name for ref, _ in items])
 
         def finish(task: Task) -> None:
             done(task)
@@ -133,6 +141,7 @@ class Tier:
             "store_queue_bytes": self.stores.queued,
             "loads_waiting": self.reader.pool.waiting,
             "direct_io": self.tree.direct,
+            "recompute_ms_per_chunk": round(self.recompute.ms_per_chunk, 1),
         }
 
     def close(self) -> None:

@@ -104,6 +104,8 @@ class Bench:
             "probe_interval_ms": 20.0,
             "positive_cache_ms": 0.0,
             "load_base_ms": 20_000.0,
+            # What the tier learns of its "engine" here is a store's few milliseconds.
+            "load_floor_ms": 20_000.0,
             "use_interval_s": 3600.0,
         }
         self.base = base
