@@ -153,12 +153,12 @@ ON_HYPERPOD: dict[str, Json] = {
         "defaults": {"engine": {"lmcacheMode": "multiProcess"}},
     },
 }
-"""What a values file that was made for Deployments must change to become endpoints, by its name; others nothing."""
+"""What the values files that were made for Deployments must change to become endpoints, by their names."""
 
 
 def on_hyperpod(name: str, values: Json) -> Json:
     """The values of a file with platform hyperpod."""
-    return merged(values, {"platform": "hyperpod"}, ON_HYPERPOD.get(name, {}))
+    return merged(values, {"platform": "hyperpod"}, ON_HYPERPOD[name])
 
 
 CASES: dict[str, Json] = {
@@ -166,10 +166,10 @@ CASES: dict[str, Json] = {
     **{
         f"{file.stem}-on-hyperpod": on_hyperpod(file.stem, yaml.safe_load(file.read_text()))
         for file in VALUES_FILES
-        if yaml.safe_load(file.read_text()).get("models")
+        if file.stem in ON_HYPERPOD
     },
     "minimal": overlay(),
-    "hyperpod": overlay(HYPERPOD),
+    "hyperpod-claim": overlay(HYPERPOD),
     "hyperpod-everything": overlay(HYPERPOD, HYPERPOD_EVERYTHING),
     "hyperpod-multi-process": overlay(HYPERPOD_MULTI_PROCESS),
     "hyperpod-fs-adapter": overlay(HYPERPOD_MULTI_PROCESS, model(cache={"l2": {"adapter": "fs"}})),
