@@ -9,7 +9,7 @@ import pytest
 from chart.apiserver import OPERATOR, serve
 from chart.cases import HYPERPOD
 from chart.helm import Helm, Json, merged, model
-from chart.test_live import ACCOUNT, KV, MODELS, live_options
+from chart.test_live import ACCOUNT, KV, MODELS, OWNED, live_options
 from crds.endpoints import definition
 
 CRD = "customresourcedefinitions//inferenceendpointconfigs.inference.sagemaker.aws.amazon.com"
@@ -24,6 +24,12 @@ def served(**fields: Json) -> Json:
     spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
     spec["kubernetes"]["properties"].update(fields)
     return {CRD: {"spec": found["spec"]}}
+
+
+def endpoint(spec: Json) -> Json:
+    """The release's endpoint, as the cluster has it."""
+    metadata = {"name": "demo-tiny", "namespace": "tiered-kv-cache", **OWNED}
+    return {"inferenceendpointconfigs/tiered-kv-cache/demo-tiny": {"metadata": metadata, "spec": spec}}
 
 
 def live(helm: Helm, objects: Json, *layers: Json) -> Json:
@@ -76,11 +82,7 @@ def test_a_version_saves_the_look(helm: Helm) -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(True, False), (False, True)])
 def test_routing_of_a_live_endpoint_stays(helm: Helm, before: bool, after: bool) -> None:
-    there = {
-        "inferenceendpointconfigs/tiered-kv-cache/demo-tiny": {
-            "spec": {"intelligentRoutingSpec": {"enabled": before}} if before else {}
-        }
-    }
+    there = endpoint({"intelligentRoutingSpec": {"enabled": before}} if before else {})
     message = refused(helm, there, model(hyperpod={"intelligentRouting": after}))
     assert message.count("why: ") == 1
     assert "hyperpod.intelligentRouting" in message
@@ -91,14 +93,11 @@ def test_routing_of_a_live_endpoint_stays(helm: Helm, before: bool, after: bool)
 
 def test_replicas_stay_when_autoscaling_is_switched_on(helm: Helm) -> None:
     """Helm would delete the number, and the definition's default is one Pod."""
-    there = {"inferenceendpointconfigs/tiered-kv-cache/demo-tiny": {"spec": SPEC}}
+    there = endpoint({"replicas": 2, "intelligentRoutingSpec": {"enabled": True}})
     trigger = {"namespace": "a", "metricName": "b", "targetValue": 1}
     values = model(autoscaling={"enabled": True}, hyperpod={"autoscaling": {"cloudWatchTriggers": [trigger]}})
     assert live(helm, there, values)["spec"]["replicas"] == 2
     assert "replicas" not in live(helm, {}, values)["spec"]
-
-
-SPEC: Json = {"replicas": 2, "intelligentRoutingSpec": {"enabled": True}}
 
 
 def account(labels: Json) -> Json:
@@ -110,9 +109,7 @@ def test_the_account_must_be_there_and_opted_in(helm: Helm) -> None:
     missing = refused(helm, {}, values)
     assert "has no ServiceAccount of this name" in missing
     bare = refused(helm, account({"a": "b"}), values)
-    assert (
-        "kubectl label serviceaccount m-sa -n tiered-kv-cache sagemaker.amazonaws.com/user-assignable=true" in bare
-    )
+    assert "kubectl label serviceaccount m-sa -n tiered-kv-cache sagemaker.amazonaws.com/user-assignable=true" in bare
     labelled = live(helm, account({"sagemaker.amazonaws.com/user-assignable": "true"}), values)
     assert labelled["spec"]["kubernetes"]["serviceAccountName"] == "m-sa"
 

@@ -93,7 +93,6 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
         model(affinity={"nodeAffinity": AFFINITY}),
         ['instanceTypes: ["ml.g6e.4xlarge"]', "not both", "keep one"],
     ),
-    "Pod affinity": (model(affinity={"podAffinity": {}, "podAntiAffinity": {"a": 1}}), []),
     "node selector": (model(nodeSelector={"a": "b"}), ['models.tiny.nodeSelector: {"a":"b"}', "affinity.nodeAffinity"]),
     "runtime class": (model(runtimeClassName="nvidia"), ['models.tiny.runtimeClassName: "nvidia"', "no such field"]),
     "reserved volume": (
@@ -198,7 +197,10 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
     ),
     "no version": ({"inferenceOperator": {"version": "new"}}, ['inferenceOperator.version: "new"', "not a version"]),
     "old version": ({"inferenceOperator": {"version": "3.1"}}, ['inferenceOperator.version: "3.1"', "older than 3.2"]),
-    "no operator": ({"inferenceOperator": {"mode": "none"}}, ['inferenceOperator.mode: "none"', "only the operator runs"]),
+    "no operator": (
+        {"inferenceOperator": {"mode": "none"}},
+        ['inferenceOperator.mode: "none"', "only the operator runs"],
+    ),
     "gateway": ({"gateway": {"enabled": True}}, ["gateway.enabled: true", "a load balancer of its own"]),
     "pull secrets": (
         {"imagePullSecrets": [{"name": "regcred"}]},
@@ -331,7 +333,7 @@ def test_null_is_nothing(helm: Helm, key: str) -> None:
         found = helm.template(HYPERPOD, model(**{key: None})).of("InferenceEndpointConfig")
         assert found[0]["spec"]["invocationEndpoint"]
     except Refused as refused:
-        assert "null deletes the default" in str(refused)  # noqa: PT017
+        assert "null deletes the default" in str(refused)
 
 
 def test_defaults_are_named_where_they_stand(helm: Helm) -> None:
