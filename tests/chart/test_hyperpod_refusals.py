@@ -113,7 +113,7 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
         ["engine.env.LMCACHE_REMOTE_URL", "the chart owns this variable"],
     ),
     "a reserved label": (own(labels={"app": "a"}), ['hyperpod.labels: "app"', "the operator's"]),
-    "a label that is none": (own(labels={"A/b": "a"}), ['hyperpod.labels: "A/b"', "no legal key"]),
+    "a label that is none": (own(labels={"-a/b": "a"}), ['hyperpod.labels: "-a/b"', "no legal key"]),
     "a label's value": (own(labels={"a": "b c"}), ['hyperpod.labels: {"a":"b c"}', "at most 63"]),
     "deploy time": (
         own(maxDeployTimeInSeconds=600),
@@ -231,7 +231,12 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
         ["models.tiny.source.s3.endpoint", "no such field"],
     ),
     "keys of S3": (
-        model(source={"claim": None, "s3": {"bucket": "b-1", "region": "a", "credentialsSecret": {"name": "keys"}}}),
+        model(
+            source={
+                "claim": None,
+                "s3": {"bucket": "b-1", "region": "us-west-2", "credentialsSecret": {"name": "keys"}},
+            }
+        ),
         ["models.tiny.source.s3.credentialsSecret.name", "its own role"],
     ),
     "FSx without ID": (

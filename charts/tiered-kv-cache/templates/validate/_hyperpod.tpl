@@ -221,7 +221,7 @@
 {{-     $since := get (include "tkc.operator.fields" $.root | fromJson) $field | dig "since" "" -}}
 {{-     $version := include "tkc.operator.version" $.root -}}
 {{-     $way := get $ways $field -}}
-{{-     $have := ternary (printf "operator %s" $version) (ternary "the definition that the cluster serves" "operator 3.2, which is assumed" (not (empty $.root.tkc.served))) (not (empty $version)) -}}
+{{-     $have := ternary (printf "operator %s" $version) (ternary "the definition that the cluster serves" "operator 3.2, which is assumed," (not (empty $.root.tkc.served))) (not (empty $version)) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" (first $way) "why" (printf "%s has no field for it; %s" $have (ternary (printf "operator %s has" $since) "none that is known has one" (not (empty $since))))
               "fix" (printf "%s%s" (last $way) (ternary (printf ", or, where the operator is new enough, set inferenceOperator.version: %q" $since) "" (not (empty $since))))) $) -}}
 {{-   end -}}
@@ -299,9 +299,6 @@
 {{-   end -}}
 {{- end -}}
 {{- with index $source "s3" -}}
-{{-   if not (index . "region") -}}
-{{-     include "tkc.sourceFault" (merge (dict "path" "source.s3.region" "value" "" "why" "the operator must know the bucket's region" "fix" "set it, for example us-west-2") $) -}}
-{{-   end -}}
 {{-   if index . "endpoint" -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.s3.endpoint" "why" $none "fix" "take it out, or copy the model to a bucket of AWS") $) -}}
 {{-   end -}}
