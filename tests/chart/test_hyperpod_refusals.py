@@ -224,7 +224,7 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
     ),
     "bucket without region": (
         model(source={"claim": None, "s3": {"bucket": "b-1"}}),
-        ["models.tiny.source.s3.region", "set it, for example us-west-2"],
+        ["models.tiny.source.s3.region", "for example us-west-2"],
     ),
     "another S3": (
         model(source={"claim": None, "s3": {"bucket": "b-1", "region": "a", "endpoint": "https://s3.example.com"}}),
