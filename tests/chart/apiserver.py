@@ -28,6 +28,7 @@ CLUSTER_SCOPED = {
     "storageclasses",
     "clusterroles",
     "clusterrolebindings",
+    "customresourcedefinitions",
 }
 GROUPS = {
     "apps/v1": {"daemonsets": "DaemonSet", "deployments": "Deployment", "statefulsets": "StatefulSet"},
@@ -45,6 +46,10 @@ GROUPS = {
 
 KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
 PROMETHEUS = {"monitoring.coreos.com/v1": {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}}
+OPERATOR = {
+    "inference.sagemaker.aws.amazon.com/v1": {"inferenceendpointconfigs": "InferenceEndpointConfig"},
+    "apiextensions.k8s.io/v1": {"customresourcedefinitions": "CustomResourceDefinition"},
+}
 
 
 def _resources(version: str, kinds: dict[str, str]) -> Json:
@@ -83,13 +88,14 @@ def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = Non
     Args:
         more: further groups, such as `KEDA`.
     """
-    answers = _discovery(GROUPS | (more or {}))
+    groups = GROUPS | (more or {})
+    answers = _discovery(groups)
     for place, content in objects.items():
         resource, namespace, name = place.split("/")
         metadata = {"name": name, "namespace": namespace}
         folder = f"namespaces/{namespace}/{resource}" if namespace else resource
-        version = next((group for group, kinds in GROUPS.items() if resource in kinds), "v1")
-        kinds, root = (CORE, "api") if version == "v1" else (GROUPS[version], "apis")
+        version = next((group for group, kinds in groups.items() if resource in kinds), "v1")
+        kinds, root = (CORE, "api") if version == "v1" else (groups[version], "apis")
         answers[f"/{root}/{version}/{folder}/{name}"] = {
             "apiVersion": version,
             "kind": kinds[resource],

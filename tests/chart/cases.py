@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from chart.helm import REPO, Json, model, overlay
+from chart.helm import REPO, Json, merged, model, overlay
 
 VALUES_FILES: list[Path] = sorted((REPO / "values").glob("*.yaml"))
 
@@ -51,9 +51,159 @@ OBSERVED: Json = {
 }
 """All that Prometheus Operator can be told."""
 
+HYPERPOD: Json = {
+    "platform": "hyperpod",
+    "defaults": {
+        "engine": {"device": "cuda"},
+        "resources": {"engine": {"limits": {"memory": "32Gi"}}},
+        "instanceTypes": ["ml.g6e.4xlarge"],
+    },
+}
+"""What makes an endpoint of the smallest model."""
+
+AMP = "https://aps-workspaces.us-west-2.amazonaws.com/workspaces/ws-0123"
+
+HYPERPOD_EVERYTHING: Json = {
+    "inferenceOperator": {"version": "3.7"},
+    "defaults": {"instanceTypes": ["ml.g6e.4xlarge", "g6e.8xlarge"]},
+    "models": {
+        "tiny": {
+            "source": {"claim": None, "s3": {"bucket": "b-1", "prefix": "m/tiny/", "region": "eu-west-1"}},
+            "routing": {"strategy": "session"},
+            "tolerations": [{"key": "gpu", "operator": "Exists", "value": None}],
+            "podAnnotations": {"example.com/note": "a: b"},
+            "priorityClassName": "high",
+            "autoscaling": {
+                "enabled": True,
+                "minReplicas": 2,
+                "maxReplicas": 1000000,
+                "keda": {"serverAddress": AMP, "query": 'sum(a{b="c"})', "threshold": "1000000"},
+            },
+            "hyperpod": {
+                "endpointName": "tiny-1",
+                "modelVersion": "1000000",
+                "prefetchEnabled": True,
+                "modelVolume": "weights",
+                "maxDeployTimeInSeconds": 1000000,
+                "serviceAccountName": "engine",
+                "schedulerName": "kueue",
+                "labels": {"kueue.x-k8s.io/queue-name": "retail"},
+                "tags": {"team": "retail"},
+                "requestLimits": {"maxConcurrentRequests": 1000000, "maxQueueSize": 0, "overflowStatusCode": 503},
+                "metrics": {"scrapeIntervalSeconds": 300, "port": 8000},
+                "loadBalancer": {"routingAlgorithm": "round_robin", "idleTimeoutSeconds": 4000},
+                "tlsConfig": {
+                    "tlsCertificateOutputS3Uri": "s3://certificates/retail",
+                    "customCertificateConfig": {
+                        "acmArn": "arn:aws:acm:us-west-2:123456789012:certificate/0123abcd-0123",
+                        "domainName": "tiny.example.com",
+                    },
+                },
+                "dnsConfig": {"hostedZoneId": "Z0123456789"},
+                "autoscaling": {
+                    "initialCooldownPeriod": 0,
+                    "scaleUpStabilizationTime": 0,
+                    "scaleDownStabilizationTime": 1000000,
+                    "cloudWatchTriggers": [
+                        {
+                            "namespace": "AWS/SageMaker",
+                            "metricName": "Invocations",
+                            "targetValue": 1000000,
+                            "metricStat": None,
+                            "dimensions": [{"name": "EndpointName", "value": "tiny-1"}],
+                        }
+                    ],
+                    "prometheusTriggers": [{"serverAddress": AMP, "query": "sum(a)", "targetValue": 5}],
+                },
+                "dataCapture": {
+                    "s3Uri": "s3://records/retail",
+                    "loadBalancer": {"enabled": True},
+                    "sagemakerEndpoint": {"enabled": True, "captureModes": ["Input"], "csvContentTypes": ["text/csv"]},
+                    "modelPod": {
+                        "enabled": True,
+                        "initialSamplingPercentage": 100,
+                        "maxPayloadSizeKB": 10240,
+                        "batchSize": 1000,
+                        "flushIntervalSeconds": 300,
+                        "kmsKeyId": None,
+                    },
+                },
+            },
+        }
+    },
+}
+"""Every key that only an endpoint has, and a newer operator."""
+
+HYPERPOD_MULTI_PROCESS: Json = {
+    "platform": "hyperpod",
+    "inferenceOperator": {"version": "3.7"},
+    "models": {"tiny": {"engine": {"lmcacheMode": "multiProcess"}}},
+}
+"""On CPUs, as the emulated operator runs it."""
+
+ON_HYPERPOD: dict[str, Json] = {
+    "gpu": {
+        "apiKey": {"secretName": ""},
+        "gateway": {"enabled": False},
+        "defaults": {"tolerations": []},
+        "models": {"assistant": {"autoscaling": {"keda": {"serverAddress": AMP, "fallbackReplicas": None}}}},
+    },
+    "local": {
+        "inferenceOperator": {"version": "3.7"},
+        "defaults": {"engine": {"lmcacheMode": "multiProcess"}},
+    },
+}
+"""What the values files that were made for Deployments must change to become endpoints, by their names."""
+
+
+def on_hyperpod(name: str, values: Json) -> Json:
+    """The values of a file with platform hyperpod."""
+    return merged(values, {"platform": "hyperpod"}, ON_HYPERPOD[name])
+
+
 CASES: dict[str, Json] = {
     **{file.stem: yaml.safe_load(file.read_text()) for file in VALUES_FILES},
+    **{
+        f"{file.stem}-on-hyperpod": on_hyperpod(file.stem, yaml.safe_load(file.read_text()))
+        for file in VALUES_FILES
+        if file.stem in ON_HYPERPOD
+    },
     "minimal": overlay(),
+    "hyperpod-claim": overlay(HYPERPOD),
+    "hyperpod-everything": overlay(HYPERPOD, HYPERPOD_EVERYTHING),
+    "hyperpod-multi-process": overlay(HYPERPOD_MULTI_PROCESS),
+    "hyperpod-fs-adapter": overlay(HYPERPOD_MULTI_PROCESS, model(cache={"l2": {"adapter": "fs"}})),
+    "hyperpod-without-l2": overlay(HYPERPOD, model(cache={"l2": {"enabled": False}})),
+    "hyperpod-no-cache": overlay(
+        HYPERPOD, model(cache={"l0": {"enabled": False}, "l1": {"enabled": False}, "l2": {"enabled": False}})
+    ),
+    "hyperpod-fsx": overlay(
+        HYPERPOD,
+        {"apiKey": {"secretName": "keys"}, "defaults": {"instanceTypes": []}},
+        model(
+            source={"claim": None, "fsx": {"fileSystemId": "fs-0123456789abcdef0", "mountName": "m", "path": "/m/t/"}},
+            affinity={
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {
+                        "nodeSelectorTerms": [
+                            {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["a"]}]}
+                        ]
+                    }
+                }
+            },
+            engine={"env": {"VLLM_RPC_TIMEOUT": 1200000}, "args": ["--max-num-batched-tokens", 2097152]},
+            cache={"chunkSize": 1024},
+            hyperpod={"intelligentRouting": False},
+        ),
+    ),
+    "hyperpod-own-pool": overlay(
+        HYPERPOD,
+        {
+            "l2": {"volume": POOL_VOLUME},
+            "curvine": {"workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}}},
+            **OBSERVED,
+        },
+    ),
     "numbers": overlay(NUMBERS),
     "own-pool": overlay(
         {

@@ -27,8 +27,13 @@ MINIMAL: Json = {
 
 
 def overlay(*layers: Json) -> Json:
-    """MINIMAL with layers over it; dictionaries merge, all else (null too) replaces."""
-    result = copy.deepcopy(MINIMAL)
+    """MINIMAL with layers over it."""
+    return merged(MINIMAL, *layers)
+
+
+def merged(base: Json, *layers: Json) -> Json:
+    """A copy of base with layers over it; dictionaries merge, all else (null too) replaces."""
+    result = copy.deepcopy(base)
     for layer in layers:
         _merge(result, layer)
     return result

@@ -12,7 +12,7 @@ import pytest
 from chart.cases import CASES
 from chart.helm import Helm
 
-FOREIGN = ("ScaledObject", "PodMonitor", "PrometheusRule")
+FOREIGN = ("ScaledObject", "PodMonitor", "PrometheusRule", "InferenceEndpointConfig")
 
 
 def _localised(source: Path, target: Path) -> None:

@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from crds.endpoints import endpoint_faults
 from property.renderer import Answer, Json, Question
 
-CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule")
+CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule", "InferenceEndpointConfig")
 """Kinds of other projects: the API server knows their rules from custom resource definitions, which other tests read."""
 
 LONG = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "ClusterRole", "ClusterRoleBinding")
@@ -20,7 +21,7 @@ def third_outcome(question: Question, answer: Answer) -> str | None:
     """Why the answer is neither good objects nor one of our messages; None if it is one of them."""
     if answer.error:
         return _message(question, answer.error)
-    for find in (_judged, _names, _arguments, _powers, _empties):
+    for find in (_judged, _endpoints, _names, _arguments, _powers, _empties):
         if fault := find(question, answer):
             return fault
     return None
@@ -41,6 +42,13 @@ def _judged(_: Question, answer: Answer) -> str | None:
     for fault in (*answer.faults, *answer.warnings):
         if not (fault.startswith(custom) and "no rules for" in fault):
             return f"the API server: {fault}"
+    return None
+
+
+def _endpoints(_: Question, answer: Answer) -> str | None:
+    for found in answer.objects:
+        if found["kind"] == "InferenceEndpointConfig" and (faults := endpoint_faults(found)):
+            return f"AWS's definition of InferenceEndpointConfig: {faults}"
     return None
 
 

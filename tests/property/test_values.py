@@ -25,6 +25,13 @@ SHARES = {"near": 0.75, "schema": 0.25}
 """Part of all examples that a strategy gets."""
 
 
+API_VERSIONS = (
+    (),
+    ("keda.sh/v1alpha1", "gateway.networking.k8s.io/v1"),
+    ("inference.sagemaker.aws.amazon.com/v1/InferenceEndpointConfig",),
+)
+
+
 def _questions(values: st.SearchStrategy[Json]) -> st.SearchStrategy[Question]:
     return st.builds(
         Question,
@@ -32,7 +39,7 @@ def _questions(values: st.SearchStrategy[Json]) -> st.SearchStrategy[Question]:
         name=st.sampled_from(strategies.RELEASES),
         namespace=st.sampled_from(strategies.NAMESPACES),
         kube_version=st.sampled_from(("", "1.30.0", "v1.36.2-eks-1234567")),
-        api_versions=st.sampled_from(((), ("keda.sh/v1alpha1", "gateway.networking.k8s.io/v1"))),
+        api_versions=st.sampled_from(API_VERSIONS),
     )
 
 

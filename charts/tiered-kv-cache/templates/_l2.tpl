@@ -23,6 +23,9 @@
 {{- with .spec.source.claim -}}
 {{-   $_ := set $source "claim" (dict "namespace" $.root.Release.Namespace "name" .name "subPath" (.subPath | default "")) -}}
 {{- end -}}
+{{- with .spec.source.fsx -}}
+{{-   $_ := set $source "fsx" (dict "fileSystemId" .fileSystemId "path" (index . "path" | default "" | trimAll "/")) -}}
+{{- end -}}
 {{- with .spec.source.imagePath -}}
 {{- /* Not the image's reference: rebuilt with the same weights and versions it may share. */ -}}
 {{-   $_ := set $source "imagePath" .path -}}
@@ -46,9 +49,10 @@
 {{- printf "%s/v1/%s/%s" (include "tkc.l2.directory" .root) .root.tkc.values.lineOfBusiness .name -}}
 {{- end -}}
 
-{{- /* The mount of the volume in a container. Context: dict root, readOnly (optional). YAML list. */ -}}
+{{- /* The mount of the volume in a container. Context: dict root, readOnly (optional), name (of the volume,
+       optional). YAML list. */ -}}
 {{- define "tkc.l2.mount" -}}
-- name: l2
+- name: {{ .name | default "l2" }}
   mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
 {{- if .readOnly }}
   readOnly: true

@@ -2,6 +2,9 @@
          values   all values, nulls resolved
          prefix   first part of all names
          instance what selectors know this chart's objects by
+         hyperpod whether AWS's Inference Operator runs the endpoints (_platform.tpl)
+         deployed the models that the chart renders Pods for: all of them, or none
+         endpoints  the models that become InferenceEndpointConfigs: none, or all
          models   list of model contexts, enabled models only, by name:
                   root, name, spec (defaults with the model's own values on top), given (the model's own values),
                   nulls (whether the own values may have deleted a default),
@@ -16,6 +19,7 @@
 {{-   include "tkc.optional" (dict "into" $values "empty" (include "tkc.release.maps" . | fromJson)) -}}
 {{-   $_ := set . "tkc" (dict "values" $values "models" list "undecided" list) -}}
 {{-   $_ := set .tkc "prefix" (include "tkc.prefix.find" .) -}}
+{{-   $_ := set .tkc "hyperpod" (eq (include "tkc.platform.find" .) "hyperpod") -}}
 {{-   $_ := set .tkc "instance" (include "tkc.instance.find" .) -}}
 {{-   $given := index .Values "models" | default dict -}}
 {{-   if eq (toString (index $values "enabled")) "false" -}}
@@ -48,6 +52,8 @@
 {{-     end -}}
 {{-   end -}}
 {{-   $_ := set .tkc "models" $models -}}
+{{-   $_ := set .tkc "deployed" (ternary list $models .tkc.hyperpod) -}}
+{{-   $_ := set .tkc "endpoints" (ternary $models list .tkc.hyperpod) -}}
 {{-   if ne (toString (index $values "enabled")) "false" -}}{{- include "tkc.validate" . -}}{{- end -}}
 {{-   range $models -}}{{- include "tkc.model.derive" . -}}{{- end -}}
 {{- end -}}
@@ -63,6 +69,7 @@
         "workers" (dict "disk" dict "hostNetwork" false "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""
           "csi" (dict "image" dict "controller" (dict "resources" dict) "provisioner" (dict "image" dict "resources" dict) "registrar" (dict "image" dict "resources" dict))))
+      "inferenceOperator" (dict "mode" "detect" "version" "" "namespace" "hyperpod-inference-system")
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)
@@ -77,6 +84,12 @@
 {{- toJson (dict
       "servedName" "" "source" dict "nodeSelector" dict "tolerations" list "podAnnotations" dict "podLabels" dict "affinity" dict
       "priorityClassName" "" "runtimeClassName" "" "instanceTypes" list "spread" dict
+      "hyperpod" (dict
+        "endpointName" "" "modelVersion" "" "invocationEndpoint" "invocations" "intelligentRouting" false "modelVolume" "model-weights"
+        "serviceAccountName" "" "schedulerName" "" "labels" dict "tags" dict "requestLimits" dict "metrics" (dict "enabled" false)
+        "loadBalancer" (dict "healthCheckPath" "/health") "dnsConfig" dict "dataCapture" dict
+        "tlsConfig" (dict "tlsCertificateOutputS3Uri" "" "customCertificateConfig" dict)
+        "autoscaling" (dict "cloudWatchTriggers" list "prometheusTriggers" list))
       "autoscaling" (dict "enabled" false) "disruption" (dict "enabled" false)
       "cache" (dict "eagerPrefetch" false) "routing" (dict "session" dict)
       "engine" (dict "args" list "env" dict "shmSize" "" "acknowledge" dict)) -}}

@@ -4,6 +4,7 @@
 {{- $faults := dict "list" list "seen" dict -}}
 {{- $release := dict "root" . "faults" $faults -}}
 {{- include "tkc.validate.release" $release -}}
+{{- include "tkc.validate.operator" $release -}}
 {{- include "tkc.validate.l2" $release -}}
 {{- include "tkc.validate.curvine" $release -}}
 {{- include "tkc.validate.keeper" $release -}}

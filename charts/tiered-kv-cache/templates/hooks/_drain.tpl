@@ -17,7 +17,7 @@
 {{- /* Deployments whose Pods may mount the pool. JSON list. */ -}}
 {{- define "tkc.drain.users" -}}
 {{- $users := list -}}
-{{- range .tkc.models -}}
+{{- range .tkc.deployed -}}
 {{-   $users = append $users (include "tkc.model.engineName" .) -}}
 {{- end -}}
 {{- if include "tkc.keeper.enabled" . -}}{{- $users = append $users (include "tkc.keeper.name" .) -}}{{- end -}}

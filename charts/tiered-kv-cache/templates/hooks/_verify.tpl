@@ -1,13 +1,13 @@
 {{- /* "true" if helm test has something to prove. Context: root. */ -}}
 {{- define "tkc.verify.enabled" -}}
-{{- if and .tkc.models .tkc.values.hooks.verify.enabled }}true{{ end -}}
+{{- if and .tkc.deployed .tkc.values.hooks.verify.enabled }}true{{ end -}}
 {{- end -}}
 
 {{- /* What verify has to find, as JSON. Context: root. */ -}}
 {{- define "tkc.verify.config" -}}
 {{- $verify := .tkc.values.hooks.verify -}}
 {{- $models := list -}}
-{{- range .tkc.models -}}
+{{- range .tkc.deployed -}}
 {{-   $model := dict
         "name" .name
         "servedName" .servedName

@@ -7,7 +7,7 @@
 {{- $guarded := false -}}
 {{- $served := false -}}
 {{- $loads := false -}}
-{{- range .tkc.models -}}
+{{- range .tkc.deployed -}}
 {{-   $guarded = or $guarded .guarded -}}
 {{-   $served = or $served (and .l2 (eq .mode "multiProcess")) -}}
 {{-   $loads = or $loads .lmcache -}}

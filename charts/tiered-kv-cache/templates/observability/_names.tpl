@@ -8,14 +8,14 @@
 {{- /* "true" if a model has LMCache as a server of its own, which is what shows its counters. */ -}}
 {{- define "tkc.observability.lmcacheServer" -}}
 {{- $found := false -}}
-{{- range .tkc.models -}}{{- $found = or $found (and .lmcache (eq .mode "multiProcess")) -}}{{- end -}}
+{{- range .tkc.deployed -}}{{- $found = or $found (and .lmcache (eq .mode "multiProcess")) -}}{{- end -}}
 {{- if $found }}true{{ end -}}
 {{- end -}}
 
 {{- /* Components of this release that have metrics: name of the PodMonitor, component, names of the containers' ports. JSON list. */ -}}
 {{- define "tkc.observability.parts" -}}
 {{- $parts := list -}}
-{{- if .tkc.models -}}
+{{- if .tkc.deployed -}}
 {{-   $ports := list "http" -}}
 {{-   if include "tkc.observability.lmcacheServer" . -}}{{- $ports = append $ports "lmcache-http" -}}{{- end -}}
 {{-   $parts = append $parts (dict "name" (include "tkc.name" (dict "root" . "part" "engine")) "component" "engine" "ports" $ports) -}}

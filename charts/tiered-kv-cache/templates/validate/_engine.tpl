@@ -97,7 +97,7 @@
 {{- if include "tkc.validate.cacheOn" . -}}
 {{-   if and (eq $mode "inProcess") (eq $engine.device "cpu") -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "engine.lmcacheMode" "why" "inside vLLM LMCache has no connector for the CPU: the engine would start and look healthy, and cache nothing"
-              "fix" "use multiProcess or auto") .) -}}
+              "fix" (ternary "use multiProcess, with operator 3.7 or newer, or switch cache.l1 and cache.l2 off" "use multiProcess or auto" .root.tkc.hyperpod)) .) -}}
 {{-   else if and (eq $mode "multiProcess") (not (include "tkc.pairs.atLeast" (dict "have" $lmcache "least" $since.multiProcess))) -}}
 {{-     include "tkc.modelFault" (merge (dict "path" "engine.lmcacheMode" "why" (printf "LMCache %s has no server that works as the chart needs it; %s has" $lmcache $since.multiProcess)
               "fix" (ternary "use a newer LMCache" "use inProcess, or a newer LMCache" (eq $engine.device "cpu"))) .) -}}

@@ -5,7 +5,7 @@
 {{- include "tkc.validate.replicas" . -}}
 {{- include "tkc.validate.rollout" . -}}
 {{- include "tkc.validate.disruption" . -}}
-{{- if .model.spec.autoscaling.enabled -}}{{- include "tkc.validate.autoscaling" . -}}{{- end -}}
+{{- if .model.spec.autoscaling.enabled -}}{{- include (ternary "tkc.validate.iecScaling" "tkc.validate.autoscaling" .root.tkc.hyperpod) . -}}{{- end -}}
 {{- include "tkc.validate.probes" . -}}
 {{- include "tkc.validate.scheduling" . -}}
 {{- end -}}
@@ -173,7 +173,7 @@
 {{-   end -}}
 {{- end -}}
 {{- if not ($root.Capabilities.APIVersions.Has "keda.sh/v1alpha1") -}}
-{{-   range $root.tkc.models -}}
+{{-   range $root.tkc.deployed -}}
 {{-     if and .spec.autoscaling.enabled (eq (index .spec.autoscaling "type" | default "") "keda") -}}
 {{-       include "tkc.modelFault" (dict "root" $root "faults" $.faults "model" . "path" "autoscaling.type" "why" "this cluster has no KEDA (no keda.sh/v1alpha1)" "fix" "install KEDA 2.17 or newer, or set autoscaling.type: hpa") -}}
 {{-     end -}}

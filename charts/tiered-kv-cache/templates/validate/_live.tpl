@@ -4,6 +4,7 @@
 {{- $root := .root -}}
 {{- if lookup "v1" "ServiceAccount" $root.Release.Namespace "default" -}}
 {{-   include "tkc.validate.lifecycleLive" . -}}
+{{-   include "tkc.validate.operatorLive" . -}}
 {{-   include "tkc.validate.curvineLive" . -}}
 {{-   include "tkc.validate.observabilityLive" . -}}
 {{-   $l2 := index $root.tkc.values "l2" | default dict -}}

@@ -39,7 +39,8 @@
 {{-     with index $spec.engine.cpu "weights" -}}{{- $parts = append $parts (list "weights (engine.cpu.weights)" (include "tkc.quantity.bytes" . | int64)) -}}{{- end -}}
 {{-   end -}}
 {{-   include "tkc.validate.memoryLimit" (merge (dict "container" "engine" "path" $path "parts" $parts) .) -}}
-{{-   if and $spec.cache.l1.enabled (eq $mode "multiProcess") -}}
+{{- /* On HyperPod that container is the operator's. */ -}}
+{{-   if and $spec.cache.l1.enabled (eq $mode "multiProcess") (not .root.tkc.hyperpod) -}}
 {{-     include "tkc.validate.memoryLimit" (merge (dict "container" "lmcache" "path" "cache.l1.memory" "parts" (list
             (list "L1 (cache.l1.memory)" $l1) (list "LMCache server" 536870912))) .) -}}
 {{-   end -}}

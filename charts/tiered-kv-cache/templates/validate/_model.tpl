@@ -20,10 +20,10 @@
 {{- if $complete -}}
 {{-   include "tkc.validate.engine" . -}}
 {{-   include "tkc.validate.lifecycle" . -}}
-{{-   include "tkc.validate.routing" . -}}
+{{-   include (ternary "tkc.validate.hyperpod" "tkc.validate.routing" .root.tkc.hyperpod) . -}}
 {{-   include "tkc.validate.cache" . -}}
 {{-   include "tkc.validate.memory" . -}}
-{{-   include "tkc.validate.prompt" . -}}
+{{-   if not .root.tkc.hyperpod -}}{{- include "tkc.validate.prompt" . -}}{{- end -}}
 {{- end -}}
 {{- end -}}
 

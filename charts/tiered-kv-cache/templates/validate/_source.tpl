@@ -5,12 +5,14 @@
 {{- $kinds := keys $source | sortAlpha -}}
 {{- if not $kinds -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" (printf "models.%s.source" .model.name) "value" $source "why" "the model has no source"
-          "fix" "set one of source.huggingFace: {id, revision}, source.s3: {bucket, prefix, region}, source.claim: {name, subPath}, source.imagePath: {path}") -}}
+          "fix" "set one of source.huggingFace: {id, revision}, source.s3: {bucket, prefix, region}, source.claim: {name, subPath}, source.imagePath: {path}, source.fsx: {fileSystemId, path}") -}}
 {{- else if gt (len $kinds) 1 -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "source" "value" $source "why" (printf "%d sources at once: %s" (len $kinds) (join ", " $kinds)) "fix" "keep one; an overlay deletes an inherited one with null") .) -}}
 {{- end -}}
 {{- if hasKey $source "huggingFace" -}}{{- include "tkc.validate.huggingFace" (merge (dict "source" $source.huggingFace) .) -}}{{- end -}}
 {{- if hasKey $source "s3" -}}{{- include "tkc.validate.s3" (merge (dict "source" $source.s3) .) -}}{{- end -}}
+{{- if hasKey $source "fsx" -}}{{- include "tkc.validate.fsx" . -}}{{- end -}}
+{{- if .root.tkc.hyperpod -}}{{- include "tkc.validate.iecSource" . -}}{{- end -}}
 {{- if hasKey $source "claim" -}}
 {{-   if not (index $source.claim "name") -}}
 {{-     include "tkc.sourceFault" (merge (dict "path" "source.claim.name" "value" "" "why" "the claim that holds the weights has no name" "fix" "name a claim of the release's namespace") .) -}}
@@ -166,8 +168,9 @@
 {{- $fetched := false -}}
 {{- range .root.tkc.models -}}
 {{-   $key := printf "models.%s.source" .name -}}
-{{-   if include "model-endpoint.engine.fetched" . -}}
-{{-     $fetched = true -}}
+{{- /* On HyperPod the operator downloads, with the same Secret. */ -}}
+{{-   if or (include "model-endpoint.engine.fetched" .) $.root.tkc.hyperpod -}}
+{{-     $fetched = not $.root.tkc.hyperpod -}}
 {{-     $secret := dig "source" "huggingFace" "tokenSecret" dict .spec -}}
 {{-     with index $secret "name" -}}
 {{-       include "tkc.validate.secret" (dict "root" $.root "faults" $.faults "key" (printf "%s.huggingFace.tokenSecret" $key) "name" . "keys" (list (index $secret "key" | default "token"))) -}}

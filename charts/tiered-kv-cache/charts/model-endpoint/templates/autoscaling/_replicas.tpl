@@ -5,10 +5,16 @@
        server-side apply until the autoscaler has changed it once, with Helm 3's way of patching for good.
        Context: model context. */ -}}
 {{- define "model-endpoint.engine.replicas" -}}
-{{- if not .spec.autoscaling.enabled -}}
-{{- int64 .spec.replicas -}}
+{{- include "model-endpoint.autoscaling.replicas" (dict "model" . "apiVersion" "apps/v1" "kind" "Deployment" "name" (include "tkc.model.engineName" .)) -}}
+{{- end -}}
+
+{{- /* The same for any object with spec.replicas. Context: dict model, apiVersion, kind, name. */ -}}
+{{- define "model-endpoint.autoscaling.replicas" -}}
+{{- $spec := .model.spec -}}
+{{- if not $spec.autoscaling.enabled -}}
+{{- int64 $spec.replicas -}}
 {{- else -}}
-{{-   with lookup "apps/v1" "Deployment" .root.Release.Namespace (include "tkc.model.engineName" .) -}}
+{{-   with lookup .apiVersion .kind .model.root.Release.Namespace .name -}}
 {{-     $applied := false -}}
 {{-     $owned := false -}}
 {{-     range (index .metadata "managedFields" | default list) -}}
@@ -17,7 +23,7 @@
 {{-         $owned = or $owned (hasKey (dig "fieldsV1" "f:spec" dict .) "f:replicas") -}}
 {{-       end -}}
 {{-     end -}}
-{{-     if or $owned (not $applied) }}{{ int64 .spec.replicas }}{{ end -}}
+{{-     if or $owned (not $applied) }}{{ int64 $spec.replicas }}{{ end -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

@@ -157,7 +157,8 @@
 {{- toJson $sorted -}}
 {{- end -}}
 
-{{- /* The whole command line after `vllm serve`. YAML list. Context: model context. */ -}}
+{{- /* The whole command line after `vllm serve`. On HyperPod the operator appends --kv-transfer-config, decides how long a Pod may
+       take to end, and once refused --enable-prefix-caching (vLLM's default) together with its cache. YAML list. Context: model context. */ -}}
 {{- define "model-endpoint.engine.vllmArgs" -}}
 {{- $engine := .spec.engine -}}
 - {{ .path | quote }}
@@ -185,9 +186,15 @@
 - --pipeline-parallel-size
 - {{ int64 $engine.pipelineParallelSize | quote }}
 {{- end }}
+{{- if .root.tkc.hyperpod }}
+{{- if not .l0 }}
+- --no-enable-prefix-caching
+{{- end }}
+{{- else }}
 - {{ ternary "--enable-prefix-caching" "--no-enable-prefix-caching" .l0 }}
 - --shutdown-timeout
 - {{ include "model-endpoint.engine.shutdownTimeout" . | quote }}
+{{- end }}
 {{- if eq $engine.device "cpu" }}
 # Compiled graphs would need a C++ compiler in the image and minutes at each start.
 - --enforce-eager
@@ -201,8 +208,10 @@
 # in-process connector vLLM does so by itself.
 - --disable-hybrid-kv-cache-manager
 {{- end }}
+{{- if not .root.tkc.hyperpod }}
 - --kv-transfer-config
 - {{ include "tkc.yamlText" (include "model-endpoint.engine.kvTransferConfig" .) }}
+{{- end }}
 {{- end }}
 {{- with include "model-endpoint.engine.kvEventsArgs" . | trim }}
 {{ . }}

@@ -34,10 +34,13 @@
 {{- if and (eq $device "cpu") (not (index $engine "blockSize")) -}}{{- $_ := set $engine "blockSize" 128 -}}{{- end -}}
 {{- end -}}
 
-{{- /* multiProcess or inProcess. A pair that the table does not hold gets what its LMCache has. */ -}}
+{{- /* multiProcess or inProcess. A pair that the table does not hold gets what its LMCache has. On HyperPod it is the operator
+       that starts LMCache, and every version of it can do so in vLLM's process. */ -}}
 {{- define "model-endpoint.engine.mode" -}}
 {{- if ne .spec.engine.lmcacheMode "auto" -}}
 {{- .spec.engine.lmcacheMode -}}
+{{- else if .root.tkc.hyperpod -}}
+inProcess
 {{- else if .pair -}}
 {{- .pair.auto -}}
 {{- else -}}

@@ -54,19 +54,47 @@
 - name: NUMBA_CACHE_DIR
   value: /tmp/.cache/numba
 {{- end }}
-{{- with .root.tkc.values.apiKey }}
-{{-   if .secretName }}
+{{- with include "model-endpoint.engine.apiKeyEnv" . }}
+{{ . }}
+{{- end }}
+{{- if and .lmcache (eq .mode "inProcess") }}
+{{ include "model-endpoint.engine.inProcessEnv" . }}
+{{- end }}
+{{- with include "model-endpoint.engine.cpuEnv" . }}
+{{ . }}
+{{- end }}
+{{- with include "model-endpoint.engine.kvEventsEnv" . }}
+{{ . }}
+{{- end }}
+{{- with include "model-endpoint.engine.ownEnv" . | trim }}
+{{ . }}
+{{- end }}
+{{- end -}}
+
+{{- /* The key that it asks for. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.apiKeyEnv" -}}
+{{- with .root.tkc.values.apiKey -}}
+{{-   if .secretName -}}
 - name: VLLM_API_KEY
   valueFrom:
     secretKeyRef:
       name: {{ .secretName | quote }}
       key: {{ .key | quote }}
-{{-   end }}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* As the values say. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.ownEnv" -}}
+{{- range $name, $value := .spec.engine.env }}
+- name: {{ $name | quote }}
+  value: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
-{{- if and .lmcache (eq .mode "inProcess") }}
-{{ include "model-endpoint.engine.inProcessEnv" . }}
-{{- end }}
-{{- if eq .spec.engine.device "cpu" }}
+{{- end -}}
+
+{{- /* Of an engine without a GPU. YAML list, or nothing. */ -}}
+{{- define "model-endpoint.engine.cpuEnv" -}}
+{{- if eq .spec.engine.device "cpu" -}}
 - name: VLLM_CPU_KVCACHE_SPACE
   value: {{ int64 .spec.engine.cpu.kvCacheSpaceGiB | quote }}
 - name: VLLM_CPU_OMP_THREADS_BIND
@@ -80,16 +108,11 @@
 - name: OMP_NUM_THREADS
   valueFrom:
     resourceFieldRef:
+      {{- if not .root.tkc.hyperpod }}
       containerName: vllm
+      {{- end }}
       resource: limits.cpu
 {{-   end }}
-{{- end }}
-{{- with include "model-endpoint.engine.kvEventsEnv" . }}
-{{ . }}
-{{- end }}
-{{- range $name, $value := .spec.engine.env }}
-- name: {{ $name | quote }}
-  value: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end -}}
 

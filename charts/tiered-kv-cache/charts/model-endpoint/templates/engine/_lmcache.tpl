@@ -96,7 +96,7 @@
 {{- end -}}
 
 {{- /* How LMCache names chunks. blake3 is not known in-process; sha256_cbor does not depend on the process there, while the
-       default, Python's own hash, does. */ -}}
+       default, Python's own hash, does. On HyperPod LMCache's default stays, since the operator's router counts with it. */ -}}
 {{- define "model-endpoint.engine.hashAlgorithm" -}}
-{{- ternary "sha256_cbor" "blake3" (eq .mode "inProcess") -}}
+{{- ternary (ternary "builtin" "sha256_cbor" .root.tkc.hyperpod) "blake3" (eq .mode "inProcess") -}}
 {{- end -}}

@@ -3,6 +3,8 @@
 
 {{- define "model-endpoint.engine.vllmProbes" -}}
 {{- $startup := .spec.probes.startup -}}
+{{- /* The operator names the container's port, and is not asked how. */ -}}
+{{- $port := ternary "8000" "http" .root.tkc.hyperpod -}}
 startupProbe:
 {{- if $startup.completion }}
   # One try asks again and again until its time is over: the budget stays exact, and a Pod is Ready soon after its server.
@@ -22,14 +24,14 @@ startupProbe:
   timeoutSeconds: {{ int64 $startup.timeoutSeconds }}
   failureThreshold: {{ include "model-endpoint.engine.tries" (dict "budget" $startup.budget "period" $startup.timeoutSeconds) }}
 {{- else }}
-  {{- include "tkc.probe" (dict "path" "/health" "port" "http" "period" 5 "timeout" 5
+  {{- include "tkc.probe" (dict "path" "/health" "port" $port "period" 5 "timeout" 5
         "failures" (include "model-endpoint.engine.tries" (dict "budget" $startup.budget "period" 5))) | nindent 2 }}
 {{- end }}
 readinessProbe:
-  {{- include "model-endpoint.engine.probe" (dict "path" "/health" "port" "http" "probe" .spec.probes.readiness) | nindent 2 }}
+  {{- include "model-endpoint.engine.probe" (dict "path" "/health" "port" $port "probe" .spec.probes.readiness) | nindent 2 }}
 # A long prefill may hold the engine for tens of seconds, and a restart costs far more than a late one.
 livenessProbe:
-  {{- include "model-endpoint.engine.probe" (dict "path" "/health" "port" "http" "probe" .spec.probes.liveness) | nindent 2 }}
+  {{- include "model-endpoint.engine.probe" (dict "path" "/health" "port" $port "probe" .spec.probes.liveness) | nindent 2 }}
 {{- end -}}
 
 {{- define "model-endpoint.engine.lmcacheProbes" -}}

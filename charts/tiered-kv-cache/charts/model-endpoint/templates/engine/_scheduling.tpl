@@ -35,7 +35,7 @@ topologySpreadConstraints:
 {{- /* The affinity of values; each of its node terms, or one of our own, also asks for the instance types. JSON object. */ -}}
 {{- define "model-endpoint.engine.affinity" -}}
 {{- $affinity := deepCopy .spec.affinity -}}
-{{- with .spec.instanceTypes -}}
+{{- with include "model-endpoint.engine.instanceTypes" . | fromJsonArray -}}
 {{-   $wanted := dict "key" "node.kubernetes.io/instance-type" "operator" "In" "values" . -}}
 {{-   $node := index $affinity "nodeAffinity" | default dict -}}
 {{-   $required := index $node "requiredDuringSchedulingIgnoredDuringExecution" | default dict -}}
@@ -48,4 +48,13 @@ topologySpreadConstraints:
 {{-   $_ := set $affinity "nodeAffinity" $node -}}
 {{- end -}}
 {{- toJson $affinity -}}
+{{- end -}}
+
+{{- /* The types as the nodes are labelled: HyperPod's begin with "ml.". JSON array. */ -}}
+{{- define "model-endpoint.engine.instanceTypes" -}}
+{{- $types := list -}}
+{{- range .spec.instanceTypes -}}
+{{-   $types = append $types (ternary (printf "ml.%s" (trimPrefix "ml." .)) . $.root.tkc.hyperpod) -}}
+{{- end -}}
+{{- toJson $types -}}
 {{- end -}}

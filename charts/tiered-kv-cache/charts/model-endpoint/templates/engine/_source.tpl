@@ -5,18 +5,19 @@
 
 {{- /* Where the weights lie inside the container. vLLM's model path is part of LMCache's key. */ -}}
 {{- define "model-endpoint.engine.modelPath" -}}
-{{- with .spec.source.imagePath }}{{ .path }}{{ else }}/models/{{ .name }}{{ end -}}
+{{- if .root.tkc.hyperpod }}{{ include "model-endpoint.iec.modelPath" . }}
+{{- else }}{{ with .spec.source.imagePath }}{{ .path }}{{ else }}/models/{{ .name }}{{ end }}{{ end -}}
 {{- end -}}
 
-{{- /* "true" if an init container downloads the weights. */ -}}
+{{- /* "true" if an init container of the chart downloads the weights. */ -}}
 {{- define "model-endpoint.engine.fetched" -}}
-{{- $source := .spec.source -}}
+{{- $source := ternary dict .spec.source .root.tkc.hyperpod -}}
 {{- if or $source.huggingFace (and $source.s3 (ne (index $source.s3 "mode" | default "download") "mountpoint")) }}true{{ end -}}
 {{- end -}}
 
 {{- /* "true" if the weights are a mounted bucket. */ -}}
 {{- define "model-endpoint.engine.mountpoint" -}}
-{{- with .spec.source.s3 }}{{ if eq (index . "mode" | default "download") "mountpoint" }}true{{ end }}{{ end -}}
+{{- if not .root.tkc.hyperpod }}{{ with .spec.source.s3 }}{{ if eq (index . "mode" | default "download") "mountpoint" }}true{{ end }}{{ end }}{{ end -}}
 {{- end -}}
 
 {{- /* Seconds that a Pod may spend before its engine starts, beside the pulling of images. */ -}}
@@ -138,48 +139,9 @@ image: {{ include "tkc.image" $hooks.image | quote }}
 imagePullPolicy: {{ $hooks.image.pullPolicy }}
 {{- end }}
 args:
-{{- if .l2 }}
-  - l2-root
-  - --parent
-  - {{ .l2Parent | quote }}
-  - --pod
-  - $(POD_NAME)
-  - --link
-  - {{ include "model-endpoint.engine.l2BasePath" . }}
-  - --identity
-  - {{ include "model-endpoint.engine.identityMode" . }}
-  - --weights-deadline
-  - {{ include "model-endpoint.engine.weightsSeconds" . | quote }}
-  - --max-model-len
-  - {{ int64 .spec.engine.maxModelLen | quote }}
-{{- if and .guarded (include "curvine.onNodes" .root) }}
-  # A pool that is away must not keep an engine from starting: the adapter waits for it as well.
-  - --pool-wait
-  - "60"
-{{- end }}
-{{- else }}
-  - check-model
-{{- end }}
-  - --model
-  - {{ .name | quote }}
-  - --weights
-  - {{ .path | quote }}
-{{- if .spec.engine.acknowledge.hybridKvCache }}
-  - --allow-hybrid
-{{- end }}
+  {{- include "model-endpoint.engine.l2RootArgs" . | trim | nindent 2 }}
 env:
-  {{- include "model-endpoint.engine.podName" . | nindent 2 }}
-{{- if .spec.source.imagePath }}
-  - name: PYTHONPATH
-    value: /run/tkc/code
-  - name: PYTHONDONTWRITEBYTECODE
-    value: "1"
-{{- end }}
-{{- if .l2 }}
-  - name: TKC_L2_CONFIG
-    # The kubelet would replace a $(NAME) of a user's argument, and the text would no longer be what was hashed.
-    value: {{ include "tkc.yamlText" (.l2Config | replace "$(" "$$(") }}
-{{- end }}
+  {{- include "model-endpoint.engine.l2RootEnv" . | trim | nindent 2 }}
 resources:
   {{- include "tkc.resources" $hooks.resources | nindent 2 }}
 securityContext:
@@ -198,6 +160,55 @@ volumeMounts:
     mountPath: /tmp
 {{- with include "model-endpoint.engine.sourceMounts" . }}
   {{- . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- /* What it is told. YAML list of texts. */ -}}
+{{- define "model-endpoint.engine.l2RootArgs" -}}
+{{- if .l2 }}
+- l2-root
+- --parent
+- {{ .l2Parent | quote }}
+- --pod
+- $(POD_NAME)
+- --link
+- {{ include "model-endpoint.engine.l2BasePath" . }}
+- --identity
+- {{ include "model-endpoint.engine.identityMode" . }}
+- --weights-deadline
+- {{ include "model-endpoint.engine.weightsSeconds" . | quote }}
+- --max-model-len
+- {{ int64 .spec.engine.maxModelLen | quote }}
+{{- if and .guarded (include "curvine.onNodes" .root) }}
+# A pool that is away must not keep an engine from starting: the adapter waits for it as well.
+- --pool-wait
+- "60"
+{{- end }}
+{{- else }}
+- check-model
+{{- end }}
+- --model
+- {{ .name | quote }}
+- --weights
+- {{ .path | quote }}
+{{- if .spec.engine.acknowledge.hybridKvCache }}
+- --allow-hybrid
+{{- end }}
+{{- end -}}
+
+{{- /* YAML list. */ -}}
+{{- define "model-endpoint.engine.l2RootEnv" -}}
+{{ include "model-endpoint.engine.podName" . }}
+{{- if .spec.source.imagePath }}
+- name: PYTHONPATH
+  value: /run/tkc/code
+- name: PYTHONDONTWRITEBYTECODE
+  value: "1"
+{{- end }}
+{{- if .l2 }}
+- name: TKC_L2_CONFIG
+  # The kubelet would replace a $(NAME) of a user's argument, and the text would no longer be what was hashed.
+  value: {{ include "tkc.yamlText" (.l2Config | replace "$(" "$$(") }}
 {{- end }}
 {{- end -}}
 

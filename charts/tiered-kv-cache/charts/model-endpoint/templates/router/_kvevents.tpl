@@ -5,9 +5,9 @@
 {{- define "model-endpoint.engine.kvEventsPort" -}}5557{{- end -}}
 {{- define "model-endpoint.engine.kvReplayPort" -}}5558{{- end -}}
 
-{{- /* "true" where the engines publish events. */ -}}
+{{- /* "true" where the engines publish events; on HyperPod the operator's router asks LMCache. */ -}}
 {{- define "model-endpoint.engine.kvEvents" -}}
-{{- if eq .spec.routing.strategy "kvaware" }}true{{ end -}}
+{{- if and (not .root.tkc.hyperpod) (eq .spec.routing.strategy "kvaware") }}true{{ end -}}
 {{- end -}}
 
 {{- /* Arguments of vLLM; they change nothing in a block. YAML list, or nothing.
@@ -15,7 +15,7 @@
        /tokenize, which knows no tools. The router starts after the engine, and again at any time: it reads what it missed
        from the replay port, as long as the engine still has its first batch (10,000, vLLM's default). */ -}}
 {{- define "model-endpoint.engine.kvEventsArgs" -}}
-{{- if has .spec.routing.strategy (list "prefixaware" "kvaware") }}
+{{- if and (not .root.tkc.hyperpod) (has .spec.routing.strategy (list "prefixaware" "kvaware")) }}
 {{- if include "model-endpoint.engine.hasRender" . }}
 - --enable-scale-out
 {{- end }}
