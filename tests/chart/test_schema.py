@@ -73,7 +73,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
-    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|hyperpod\.labels|hyperpod\.tags|serviceAccountAnnotations|matchLabels)$"
 )
 
 
@@ -97,7 +97,7 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown key of the defaults": ({"defaults": {"engine": {"tensorParallel": 2}}}, ["engine", "tensorParallel"]),
     "unknown key for the library": ({"model-endpoint": {"replicas": 1}}, ["model-endpoint", "replicas"]),
     "unknown resource": (model(resources={"engine": {"limits": {"mem": "1Gi"}}}), ["limits", "mem"]),
-    "platform of a later version": ({"platform": "hyperpod"}, ["platform"]),
+    "unknown platform": ({"platform": "eks"}, ["platform"]),
     "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "affinity of an unknown kind": (model(affinity={"podAffinty": {}}), ["models/tiny/affinity", "podAffinty"]),
