@@ -73,7 +73,8 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
-    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|hyperpod\.labels|hyperpod\.tags|serviceAccountAnnotations|matchLabels)$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"|\.hyperpod\.(labels|tags)$"
 )
 
 
