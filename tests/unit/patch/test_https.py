@@ -13,6 +13,7 @@ import httpx
 import pytest
 from prometheus_client import generate_latest
 
+from tiered_kv_cache.__main__ import main
 from tiered_kv_cache.patch import https, review
 from tiered_kv_cache.patch.https import HttpsServer
 from tiered_kv_cache.patch.tls import Certificate
@@ -182,3 +183,15 @@ def test_there_is_a_most_of_connections(served: Served, monkeypatch: pytest.Monk
     ):
         assert second.recv(1) == b""
     threading.Thread(target=server.drain, args=(0,)).start()
+
+
+def test_a_taken_port_is_bad_usage(served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket(socket.AF_INET6) as taken:
+        taken.bind(("::", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        code = main([
+            "l2-patch", "serve", f"--parameters={tmp_path}", f"--certificate={tmp_path}", f"--port={port}", "--health-port=0",
+        ])  # fmt: skip
+    assert code == 2
+    assert "a port is taken" in capsys.readouterr().err
