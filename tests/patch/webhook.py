@@ -45,13 +45,13 @@ class Server:
         self._parameters, self._certificate = Mount(folder / "parameters"), Mount(folder / "certificate")
         self.port, self._health = free_ports(2)
 
-    def start(self) -> None:
-        """Start it, and wait until it is ready."""
+    def start(self, drain_s: int = 0) -> None:
+        """Start it, and wait until it is ready. `drain_s`: how long it goes on after SIGTERM."""
         self._processes.start("webhook", [
             sys.executable, "-m", "tiered_kv_cache", "l2-patch", "serve", f"--parameters={self._parameters.path}",
-            f"--certificate={self._certificate.path}", f"--port={self.port}", f"--health-port={self._health}", "--drain=1",
+            f"--certificate={self._certificate.path}", f"--port={self.port}", f"--health-port={self._health}", f"--drain={drain_s}",
         ])  # fmt: skip
-        self._processes.wait_for("webhook", self.ready, timeout_s=30)
+        self._processes.wait_for("webhook", self.ready, timeout_s=120)
 
     def stop(self) -> int:
         """SIGTERM; its exit code."""
@@ -158,4 +158,4 @@ def certificate(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProces
         sys.executable, "-m", "tiered_kv_cache", "l2-patch", "certificate", f"--namespace={SYSTEM}", f"--secret={SECRET}",
         f"--service={SERVICE}", f"--webhook={NAME}", f"--kubeconfig={kubeconfig}", *arguments,
     ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ), timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ), timeout=600)

@@ -62,7 +62,7 @@ class Processes:
         """Of a program that was started."""
         return self._running[name].pid
 
-    def end(self, name: str, timeout_s: float = 30.0) -> int:
+    def end(self, name: str, timeout_s: float = 120.0) -> int:
         """Ask one program to end (SIGTERM), and its exit code.
 
         Raises:
