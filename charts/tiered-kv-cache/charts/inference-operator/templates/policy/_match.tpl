@@ -8,11 +8,7 @@ namespaceSelector:
 objectSelector:
   {{- include "inference-operator.patch.objectSelector" . | nindent 2 }}
 resourceRules:
-  - apiGroups: [""]
-    apiVersions: [v1]
-    operations: [CREATE]
-    resources: [pods]
-    scope: Namespaced
+  {{- include "inference-operator.patch.rules" . | nindent 2 }}
 {{- end -}}
 
 {{- define "inference-operator.policy.conditions" -}}
