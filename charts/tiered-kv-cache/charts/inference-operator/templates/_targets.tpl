@@ -102,6 +102,10 @@ matchExpressions:
 {{- define "inference-operator.patch.objectSelector" -}}
 matchLabels:
   {{ include "inference-operator.podLabel" . }}: {{ include "inference-operator.podLabelValue" . }}
+matchExpressions:
+  # The name of its InferenceEndpointConfig. Without it a Pod is not the operator's worker.
+  - key: app
+    operator: Exists
 {{- end -}}
 
 {{- /* The creation of Pods: debugging, resizing and relabelling are other requests. */ -}}

@@ -33,7 +33,7 @@ spec:
     size: 256
 {{- end -}}
 
-{{- /* What the Jobs are told. Context: dict root, wait (seconds for the webhook configuration to appear). */ -}}
+{{- /* What the Jobs are told. Context: dict root, first (whether the webhook configuration may be missing). */ -}}
 {{- define "inference-operator.certificate.args" -}}
 - l2-patch
 - certificate
@@ -41,12 +41,12 @@ spec:
 - --secret={{ include "inference-operator.webhook.name" .root }}
 - --service={{ include "inference-operator.webhook.name" .root }}
 - --webhook={{ include "inference-operator.patch.clusterName" .root }}
-{{- with .wait }}
-- --wait-for-webhook={{ . }}
+{{- if .first }}
+- --webhook-optional
 {{- end }}
 {{- end -}}
 
-{{- /* Spec of a Job. Context: dict root, account, wait. */ -}}
+{{- /* Spec of a Job. Context: dict root, account, first. */ -}}
 {{- define "inference-operator.certificate.job" -}}
 {{- $root := .root -}}
 {{- $webhook := $root.tkc.values.inferenceOperator.l2Patch.webhook -}}
@@ -92,7 +92,7 @@ template:
 - apiGroups: [""]
   resources: [secrets]
   resourceNames: [{{ include "inference-operator.webhook.name" . }}]
-  verbs: [get, update, patch]
+  verbs: [get, update]
 {{- end -}}
 
 {{- /* Account with both roles: the second one for the caBundle of the one webhook configuration, which belongs to no namespace.
@@ -114,7 +114,7 @@ rules:
   - apiGroups: [admissionregistration.k8s.io]
     resources: [mutatingwebhookconfigurations]
     resourceNames: [{{ include "inference-operator.patch.clusterName" .root }}]
-    verbs: [get, update, patch]
+    verbs: [get, patch]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
@@ -141,7 +141,7 @@ annotations:
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
-{{- /* A Job of a Helm phase. Context: dict root, when, account, phases, wait. */ -}}
+{{- /* A Job of a Helm phase. Context: dict root, when, account, phases, first. */ -}}
 {{- define "inference-operator.certificate.hookJob" -}}
 apiVersion: batch/v1
 kind: Job

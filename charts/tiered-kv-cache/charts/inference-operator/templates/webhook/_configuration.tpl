@@ -1,3 +1,18 @@
+{{- /* Who is asked about: workers of the listed models, so that nothing else of a namespace waits for the server. Context: root. */ -}}
+{{- define "inference-operator.webhook.conditions" -}}
+{{- $any := list -}}
+{{- $some := list -}}
+{{- range $namespace, $target := include "inference-operator.patch.targets" . | fromJson -}}
+{{-   if has "*" $target.models -}}{{- $any = append $any $namespace -}}
+{{-   else -}}{{- $some = append $some (printf "request.namespace == '%s' && object.metadata.labels['app'] in %s" $namespace ($target.models | sortAlpha | toJson | replace "\"" "'")) -}}
+{{-   end -}}
+{{- end -}}
+{{- if $any -}}{{- $some = prepend $some (printf "request.namespace in %s" ($any | toJson | replace "\"" "'")) -}}{{- end -}}
+- name: worker-of-a-listed-model
+  expression: |-
+    {{- join "\n|| " $some | nindent 4 }}
+{{- end -}}
+
 {{- /* What tells the API server of the webhook. Context: root. */ -}}
 {{- define "inference-operator.webhook.configuration" -}}
 apiVersion: admissionregistration.k8s.io/v1
@@ -32,9 +47,6 @@ webhooks:
       {{- include "inference-operator.patch.objectSelector" . | nindent 6 }}
     rules:
       {{- include "inference-operator.patch.rules" . | nindent 6 }}
-    {{- if semverCompare ">=1.30.0-0" .Capabilities.KubeVersion.Version }}
     matchConditions:
-      - name: a-worker
-        expression: "'app' in object.metadata.labels"
-    {{- end }}
+      {{- include "inference-operator.webhook.conditions" . | nindent 6 }}
 {{- end -}}

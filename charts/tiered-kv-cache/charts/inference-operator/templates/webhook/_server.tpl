@@ -114,6 +114,12 @@ spec:
         - name: certificate
           secret:
             secretName: {{ include "inference-operator.webhook.name" . }}
+            # Not the authority's key.
+            items:
+              - key: tls.crt
+                path: tls.crt
+              - key: tls.key
+                path: tls.key
         - name: tmp
           emptyDir: {}
 {{- end -}}
