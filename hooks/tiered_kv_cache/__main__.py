@@ -14,6 +14,7 @@ from pathlib import Path
 from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
+from .patch.arguments import arguments as patch_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
 from .storage.arguments import arguments as storage_arguments
@@ -106,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     keeper_arguments(keeper)
     pool_arguments(verbs)
     storage_arguments(verbs)
+    patch_arguments(verbs)
     return parser
 
 
