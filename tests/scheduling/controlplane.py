@@ -116,7 +116,7 @@ def start_api(programs: Path, folder: Path, processes: Processes, without: Seque
         f"--service-account-signing-key-file={key}", f"--disable-admission-plugins={','.join(without)}",
         "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000", "--profiling=false", "--watch-cache=true",
     ])  # fmt: skip
-    processes.wait_for("API server", lambda: _ready(url, token), timeout_s=60)
+    processes.wait_for("API server", lambda: _ready(url, token), timeout_s=240)
     return ControlPlane(_kubeconfig(folder, url, token), Api(url, token))
 
 
