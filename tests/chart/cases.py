@@ -69,7 +69,9 @@ PATCHED_NAMESPACES: Json = {
         "propagation": "HostToContainer",
         "hashSeed": "0",
         "adapter": "fs",
-        "engines": {"llama": {"root": "/mnt/l2/v1/loans/llama/0123456789abcdef", "image": "vllm:1", "configFile": "wins"}},
+        "engines": {
+            "llama": {"root": "/mnt/l2/v1/loans/llama/0123456789abcdef", "image": "vllm:1", "configFile": "wins"}
+        },
     },
 }
 """Namespaces of endpoints that the release does not render, with every key."""

@@ -30,6 +30,4 @@ def parameters(manifests: Manifests) -> dict[str, str]:
 def mechanisms(manifests: Manifests) -> set[str]:
     """Which ones the render holds."""
     kinds = {found["kind"] for found in manifests.objects}
-    return {
-        name for name, kind in (("policy", "MutatingAdmissionPolicy"), ("webhook", WEBHOOK_KIND)) if kind in kinds
-    }
+    return {name for name, kind in (("policy", "MutatingAdmissionPolicy"), ("webhook", WEBHOOK_KIND)) if kind in kinds}

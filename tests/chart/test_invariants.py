@@ -204,7 +204,12 @@ def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
     for found in manifests.of("Deployment"):
         selector = found["spec"]["selector"]["matchLabels"]
         # These are of the release, all others are of one model.
-        of_release = selector["app.kubernetes.io/component"] in ("gateway", "keeper", "curvine-csi-controller", "l2-patch")
+        of_release = selector["app.kubernetes.io/component"] in (
+            "gateway",
+            "keeper",
+            "curvine-csi-controller",
+            "l2-patch",
+        )
         assert selector.keys() == {
             "app.kubernetes.io/name",
             "app.kubernetes.io/instance",

@@ -32,13 +32,23 @@ def validate(tmp_path: Path) -> list[str]:
         "_definitions",
         *(f"{kind}-apps-v1" for kind in ("deployment", "daemonset", "statefulset")),
         *(f"{kind}-rbac-v1" for kind in ("role", "rolebinding", "clusterrole", "clusterrolebinding")),
-        *("networkpolicy-networking-v1", "job-batch-v1", "cronjob-batch-v1", "csidriver-storage-v1", "storageclass-storage-v1"),
+        *(
+            "networkpolicy-networking-v1",
+            "job-batch-v1",
+            "cronjob-batch-v1",
+            "csidriver-storage-v1",
+            "storageclass-storage-v1",
+        ),
         *("poddisruptionbudget-policy-v1", "horizontalpodautoscaler-autoscaling-v2", "configmap-v1"),
         *(
             f"{kind}-admissionregistration-v1"
             for kind in (
                 "mutatingwebhookconfiguration",
-                *(f"{what}admissionpolicy{binding}" for what in ("mutating", "validating") for binding in ("", "binding")),
+                *(
+                    f"{what}admissionpolicy{binding}"
+                    for what in ("mutating", "validating")
+                    for binding in ("", "binding")
+                ),
             )
         ),
         *(f"{kind}-v1" for kind in ("pod", "service", "serviceaccount", "persistentvolume", "persistentvolumeclaim")),

@@ -122,7 +122,12 @@ def test_auto_is_one_mechanism_and_policy_only_where_it_is_surely_served(
 
 def test_policy_where_it_is_not_served_is_refused(helm: Helm) -> None:
     message = helm.refusal(HYPERPOD, POLICY, extra=("--kube-version", "1.34.1"))
-    for text in ('l2Patch.mechanism: "policy"', "Kubernetes v1.34.1 does not serve", "webhook or auto", "--api-versions"):
+    for text in (
+        'l2Patch.mechanism: "policy"',
+        "Kubernetes v1.34.1 does not serve",
+        "webhook or auto",
+        "--api-versions",
+    ):
         assert text in message
     assert mechanisms(patched(helm, POLICY, extra=("--kube-version", "1.34.1", *SERVED))) == {"policy"}
 
@@ -148,7 +153,13 @@ def test_two_releases_of_one_name_have_no_object_in_common(helm: Helm, mechanism
 
 @pytest.mark.parametrize("mechanism", [POLICY, WEBHOOK])
 def test_the_longest_names_fit(helm: Helm, mechanism: Json) -> None:
-    found = helm.template(HYPERPOD, mechanism, {"models": {"m": {"source": {"claim": {"name": "x"}}}, "tiny": None}}, release="r" * 53, namespace="n" * 63)  # fmt: skip
+    found = helm.template(
+        HYPERPOD,
+        mechanism,
+        {"models": {"m": {"source": {"claim": {"name": "x"}}}, "tiny": None}},
+        release="r" * 53,
+        namespace="n" * 63,
+    )
     for each in found.objects:
         component = each["metadata"]["labels"]["app.kubernetes.io/component"]
         if component.startswith("l2-"):
@@ -189,7 +200,10 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         _namespace(engines={"m": {"root": "/mnt/kv/../a", "image": "i"}}),
         [f'{KEY}.cards.engines.m.root: "/mnt/kv/../a"'],
     ),
-    "root without image": (_namespace(engines={"m": {"root": "/mnt/kv/a"}}), [f"{KEY}.cards.engines.m.image: not given"]),
+    "root without image": (
+        _namespace(engines={"m": {"root": "/mnt/kv/a"}}),
+        [f"{KEY}.cards.engines.m.image: not given"],
+    ),
     "image without root": (_namespace(engines={"m": {"image": "i"}}), [f"{KEY}.cards.engines.m.root: not given"]),
     "engine that nobody lists": (
         _namespace(models=["a"], engines={"m": {"configFile": "wins"}}),
@@ -211,7 +225,9 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
     "settings that differ": (
         {
             **HYPERPOD,
-            "models": {"other": {"source": {"claim": {"name": "m"}}, "cache": {"l2": {"settings": {"loadThreads": 2}}}}},
+            "models": {
+                "other": {"source": {"claim": {"name": "m"}}, "cache": {"l2": {"settings": {"loadThreads": 2}}}}
+            },
         },
         ["models.tiny.cache.l2.settings: ", "models.other has others", "defaults.cache.l2.settings"],
     ),
@@ -225,7 +241,7 @@ def test_values_that_cannot_be_are_refused(helm: Helm, case: str) -> None:
 
 
 def test_an_own_model_in_a_namespace_of_kubernetes_is_refused(helm: Helm) -> None:
-    with pytest.raises(Exception, match="the release's namespace: \"kube-system\""):
+    with pytest.raises(Exception, match='the release\'s namespace: "kube-system"'):
         helm.template(HYPERPOD, namespace="kube-system")
 
 
@@ -235,5 +251,9 @@ def test_several_faults_are_told_together(helm: Helm) -> None:
 
 
 def test_the_image_of_the_webhook_is_looked_at_without_models_too(helm: Helm) -> None:
-    message = helm.refusal(model(enabled=False), l2_patch(mechanism="webhook", namespaces={"cards": GOOD}), {"hooks": {"image": {"tag": ""}}})  # fmt: skip
+    message = helm.refusal(
+        model(enabled=False),
+        l2_patch(mechanism="webhook", namespaces={"cards": GOOD}),
+        {"hooks": {"image": {"tag": ""}}},
+    )
     assert "hooks.image.tag" in message

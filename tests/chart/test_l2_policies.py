@@ -123,4 +123,6 @@ def test_messages_are_ours(manifests: Manifests) -> None:
     validating = manifests.of("ValidatingAdmissionPolicy")
     for each in (validation for policy in validating for validation in policy["spec"]["validations"]):
         assert each["message"].startswith("tiered-kv-cache L2 patch: ")
-        assert each.get("messageExpression", "'tiered-kv-cache L2 patch: ' +").startswith("'tiered-kv-cache L2 patch: ' +")
+        assert each.get("messageExpression", "'tiered-kv-cache L2 patch: ' +").startswith(
+            "'tiered-kv-cache L2 patch: ' +"
+        )

@@ -251,6 +251,11 @@ def test_nodes_of_the_server_and_of_its_jobs(helm: Helm) -> None:
     ],
 )
 def test_the_webhook_leaves_once_the_policies_act(helm: Helm, there: tuple[str, ...], expected: set[str]) -> None:
-    objects = {f"{resource}//{WIDE}": {} for resource in there}
+    owned = {
+        "name": WIDE,
+        "labels": {"app.kubernetes.io/managed-by": "Helm"},
+        "annotations": {"meta.helm.sh/release-name": "demo", "meta.helm.sh/release-namespace": "tiered-kv-cache"},
+    }
+    objects = {f"{resource}//{WIDE}": {"metadata": owned} for resource in there}
     with serve({**ACCOUNT, **KV, **MODELS, **objects}, ADMISSION) as url:
         assert mechanisms(patched(helm, POLICY, extra=live_options(url))) == expected
