@@ -229,7 +229,11 @@ def test_cert_manager_makes_the_secret_that_is_mounted(helm: Helm) -> None:
     found = patched(helm, WEBHOOK, l2_patch(webhook={"certificate": {"source": "certManager"}}))
     spec = found.get("Certificate", NAME)["spec"]
     assert (spec["secretName"], spec["dnsNames"]) == (NAME, [f"{NAME}.tiered-kv-cache.svc"])
-    assert spec["issuerRef"] == {"kind": "Issuer", "name": found.get("Issuer", NAME)["metadata"]["name"]}
+    # Not self-signed: its authority stays when it is renewed.
+    authority = found.get("Issuer", spec["issuerRef"]["name"])["spec"]["ca"]["secretName"]
+    ca = found.get("Certificate", authority)["spec"]
+    assert (ca["secretName"], ca["isCA"]) == (authority, True)
+    assert found.get("Issuer", ca["issuerRef"]["name"])["spec"] == {"selfSigned": {}}
 
 
 def test_nodes_of_the_server_and_of_its_jobs(helm: Helm) -> None:

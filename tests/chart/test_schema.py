@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from chart.cases import PATCHED_NAMESPACES
 from chart.helm import CHART, REPO, Helm, Json, model, overlay
 from schema import generate, reference
 
@@ -46,6 +47,9 @@ FULL["l2"] = {
         "linesOfBusiness": {"cards": {"quota": "40Gi", "models": {"qwen": "20Gi"}}},
     },
 }
+FULL["inferenceOperator"] = {
+    "l2Patch": {**DEFAULTS["inferenceOperator"]["l2Patch"], "namespaces": PATCHED_NAMESPACES},
+}
 """A tree that has every object that the schema knows."""
 
 
@@ -73,7 +77,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
-    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|namespaces|engines)$"
 )
 
 
@@ -97,7 +101,7 @@ HELM_REFUSES: dict[str, tuple[Json, list[str]]] = {
     "unknown key of the defaults": ({"defaults": {"engine": {"tensorParallel": 2}}}, ["engine", "tensorParallel"]),
     "unknown key for the library": ({"model-endpoint": {"replicas": 1}}, ["model-endpoint", "replicas"]),
     "unknown resource": (model(resources={"engine": {"limits": {"mem": "1Gi"}}}), ["limits", "mem"]),
-    "platform of a later version": ({"platform": "hyperpod"}, ["platform"]),
+    "platform of a later version": ({"platform": "nomad"}, ["platform"]),
     "unknown strategy": (model(routing={"strategy": "kv-aware"}), ["strategy"]),
     "unknown source": (model(source={"fsx": {"id": "a/b"}}), ["fsx"]),
     "affinity of an unknown kind": (model(affinity={"podAffinty": {}}), ["models/tiny/affinity", "podAffinty"]),

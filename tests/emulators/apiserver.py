@@ -28,8 +28,10 @@ class JsonServer:
             def do_PATCH(self) -> None:
                 kind = self.headers["Content-Type"]
                 # What a dictionary without a list in it means is the same in both.
-                assert kind in ("application/merge-patch+json", "application/strategic-merge-patch+json"), kind
-                self._reply(*owner.answer("PATCH", self.path, self._body()))
+                body: Any = self._body()
+                merges = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+                assert kind in (("application/json-patch+json",) if isinstance(body, list) else merges), kind
+                self._reply(*owner.answer("PATCH", self.path, body))
 
             def do_DELETE(self) -> None:
                 self._reply(*owner.answer("DELETE", self.path, None))

@@ -11,14 +11,17 @@ import pytest
 from scheduling.controlplane import ControlPlane
 from scheduling.processes import Processes
 
-from . import apiserver, policy, webhook
+from . import apiserver, policy, running, webhook
 from .cases import CASES
+from .cases.shapes import v32
 from .judge import attempt
 from .mechanism import Mechanism, Place, Start
 
 MECHANISMS: dict[str, Start] = {"webhook": webhook.serving, "policy": policy.serving}
 PARAMETERS: dict[str, str] = {key: text for case in CASES for key, text in case.flat().items()}
 """Of all cases that have a parameter object: each has a namespace of its own."""
+PLACE = next(case.place for case in CASES if case.name == "plain")
+"""A namespace of patched Pods."""
 LISTED = sorted({case.place for case in CASES if case.listed})
 
 
@@ -36,6 +39,8 @@ def server(programs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     """The API server with the namespaces of all cases, and what starts programs beside it."""
     with apiserver.running(programs, tmp_path_factory.mktemp("api-server")) as (plane, processes):
         apiserver.namespaces(plane.api, sorted({case.place for case in CASES}))
+        # Before any mechanism: it is there unpatched.
+        running.create(plane.api, PLACE, "unpatched")
         yield plane, processes
 
 
@@ -54,10 +59,9 @@ def place(server: tuple[ControlPlane, Processes], programs: Path, tmp_path_facto
 @pytest.fixture(scope="session", params=MECHANISMS)
 def mechanism(request: pytest.FixtureRequest, place: Place) -> Iterator[Mechanism]:
     """Each mechanism in turn, with the parameters of all cases. In between none acts."""
-    with MECHANISMS[request.param](place) as running:
-        running.parameters(PARAMETERS)
-        yield running
-    plain = next(case for case in CASES if case.name == "plain")
-    tried = attempt(place.plane.api, plain.place, plain.pod)
+    with MECHANISMS[request.param](place) as acting:
+        acting.parameters(PARAMETERS)
+        yield acting
+    tried = attempt(place.plane.api, PLACE, v32())
     assert tried.pod is not None
     assert "tkc-l2" not in [volume["name"] for volume in tried.pod["spec"]["volumes"]]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -11,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+from cryptography import x509
 
 from ports import free_ports
 from scheduling.api import Api, Json
@@ -24,6 +27,7 @@ from .mechanism import Place
 from .mount import Mount
 
 NAME, SERVICE = "l2-patch.tiered-kv-cache.io", "l2-patch"
+SECRET = "l2-patch-tls"
 CONFIGURATIONS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 SERVED = ("tls.crt", "tls.key")
 
@@ -54,6 +58,19 @@ class Server:
     def stop(self) -> int:
         """SIGTERM; its exit code."""
         return self._processes.end("webhook")
+
+    def ask_to_leave(self) -> None:
+        """SIGTERM; it goes on for a while."""
+        os.kill(self.pid, signal.SIGTERM)
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        return self._processes.pid("webhook")
+
+    def shown(self) -> x509.Certificate:
+        """The certificate of a new connection."""
+        return x509.load_pem_x509_certificate(ssl.get_server_certificate(("127.0.0.1", self.port)).encode())
 
     def ready(self) -> bool:
         """Whether its readiness probe succeeds."""
@@ -140,7 +157,7 @@ def serving(place: Place) -> Iterator[Server]:
 def certificate(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """`l2-patch certificate` as its Job runs it."""
     command = [
-        sys.executable, "-m", "tiered_kv_cache", "l2-patch", "certificate", f"--namespace={SYSTEM}", "--secret=l2-patch-tls",
+        sys.executable, "-m", "tiered_kv_cache", "l2-patch", "certificate", f"--namespace={SYSTEM}", f"--secret={SECRET}",
         f"--service={SERVICE}", f"--webhook={NAME}", f"--kubeconfig={kubeconfig}", *arguments,
     ]  # fmt: skip
     return subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ), timeout=60)

@@ -145,7 +145,7 @@ def _key(programs: Path, folder: Path) -> Path:
 
 def _ready(url: str, token: str) -> bool:
     try:
-        answer = httpx.get(f"{url}/readyz", headers={"Authorization": f"Bearer {token}"}, verify=False, timeout=2)
+        answer = httpx.get(f"{url}/readyz", headers={"Authorization": f"Bearer {token}"}, verify=False, timeout=10)
     except httpx.HTTPError:
         return False
     return answer.status_code == 200

@@ -58,6 +58,10 @@ class Processes:
                 raise RuntimeError(f"{what}: not within {timeout_s:.0f} s\n{self._tails(self._running)}")
             time.sleep(0.05)
 
+    def pid(self, name: str) -> int:
+        """Of a program that was started."""
+        return self._running[name].pid
+
     def end(self, name: str, timeout_s: float = 30.0) -> int:
         """Ask one program to end (SIGTERM), and its exit code.
 

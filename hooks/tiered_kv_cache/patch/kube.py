@@ -1,4 +1,4 @@
-"""What `l2-patch certificate` asks the Kubernetes API. Role: Secrets get, create, update; ClusterRole: the one configuration get, patch."""
+"""What `l2-patch certificate` asks the Kubernetes API, and no more (docs/l2-patch.md says which rights that needs)."""
 
 from __future__ import annotations
 

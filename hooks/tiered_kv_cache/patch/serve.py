@@ -80,8 +80,6 @@ def main(args: argparse.Namespace) -> bool:
     """Serve until SIGTERM or SIGINT. Raises UsageError."""
     webhook = Webhook(args.parameters, args.certificate)
     stop = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stop.set())
     try:
         webserver.serve(args.health_port, {
             "/healthz": lambda: (200, b"ok\n", PLAIN),
@@ -91,6 +89,8 @@ def main(args: argparse.Namespace) -> bool:
         server = HttpsServer(args.port, webhook.certificate, webhook.handle, webhook.leaving)
     except OSError as err:
         raise UsageError(f"l2-patch serve: a port is taken: {err.strerror}. Fix: --port and --health-port") from err
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
     server.start()
     say(f"serving on port {args.port}")
     while not stop.wait(LOOK_SECONDS):

@@ -94,6 +94,11 @@ CASES = [
         Patched(in_process(worker_env(SEEDED[0], *kept_env(), seed=None)), ("PYTHONHASHSEED '0'",)),
     ),
     Case(
+        "seed-by-value-from",
+        v32(env=[field_ref("PYTHONHASHSEED", "metadata.labels['seed']"), *OPERATOR_ENV]),
+        Patched(in_process(worker_env(field_ref("PYTHONHASHSEED", "metadata.labels['seed']"), *kept_env(), seed=None))),
+    ),
+    Case(
         "seed-of-the-model",
         v32(),
         Patched(in_process(worker_env(seed=value("PYTHONHASHSEED", "77")))),
@@ -133,6 +138,12 @@ CASES = [
         _bare(v32()),
         Refused((f".{MODEL}.root", "below the mount path")),
         {**ROOTED, f"{MODEL}.root": "/mnt/kv-l2"},
+    ),
+    Case(
+        "root-is-the-mount-path-with-slash",
+        _bare(v32()),
+        Refused((f".{MODEL}.root", "below the mount path")),
+        {**ROOTED, f"{MODEL}.root": "/mnt/kv-l2/"},
     ),
     Case(
         "root-climbs",

@@ -40,6 +40,10 @@ def _native() -> Json:
     return pod
 
 
+NO_RUN = without_init(v37(), "tkc-l2-root")
+NO_RUN["spec"]["volumes"] = [each for each in NO_RUN["spec"]["volumes"] if each["name"] != "tkc-run"]
+NO_RUN["spec"]["initContainers"][-1]["volumeMounts"] = []
+
 CASES = [
     Case("mp-plain", v37(), Patched(multi_process())),
     _server("no-adapter", [*ARGS, "--l1-size-gb", "10"]),
@@ -206,6 +210,13 @@ CASES = [
         Refused((MODEL, "shell line")),
     ),
     Case("mp-init-container", _native(), Refused(("init container lmcache-server", "command: [lmcache, server]"))),
+    Case(
+        "mp-shell-line-in-an-init-container",
+        spec(v32(), initContainers=[{"name": "first", "image": IMAGE, "command": ["sh", "-c", "lmcache server &"]}]),
+        Refused(("first", "shell line")),
+    ),
+    Case("mp-code-without-run-volume", NO_RUN, Refused(("tkc-code", "tkc-run")), ROOTED),
+    Case("mp-words-of-the-worker", v32(args=["--stop", "lmcache", "server"]), Patched(in_process())),
     Case(
         "mp-not-a-server",
         v32(args=["--served-model-name", "my-lmcache-server", "--note", "lmcache-server lmcache"]),

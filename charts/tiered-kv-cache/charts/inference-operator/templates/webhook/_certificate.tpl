@@ -1,36 +1,35 @@
 {{- /* The webhook's certificate. Nothing random is rendered: two renders are equal, and an upgrade keeps what there is.
        Context everywhere: root. */ -}}
 
+{{- /* An authority of its own, which signs the server's certificates: each renewal of a self-signed one would be a new authority, which no
+       API server trusts yet. */ -}}
 {{- define "inference-operator.certificate.certManager" -}}
 {{- $name := include "inference-operator.webhook.name" . -}}
-apiVersion: cert-manager.io/v1
-kind: Issuer
-metadata:
-  name: {{ $name }}
-  namespace: {{ .Release.Namespace | quote }}
-  labels:
-    {{- include "inference-operator.patch.labels" . | nindent 4 }}
-spec:
-  selfSigned: {}
+{{- $ca := include "tkc.name" (dict "root" . "part" "l2-ca") -}}
+{{- $self := include "tkc.name" (dict "root" . "part" "l2-self") -}}
+{{ include "inference-operator.certificate.object" (dict "root" . "kind" "Issuer" "name" $self "spec" (dict "selfSigned" dict)) }}
 ---
+{{ include "inference-operator.certificate.object" (dict "root" . "kind" "Certificate" "name" $ca "spec" (dict
+     "secretName" $ca "issuerRef" (dict "kind" "Issuer" "name" $self) "isCA" true "commonName" $ca
+     "duration" "87600h" "renewBefore" "8760h" "privateKey" (dict "algorithm" "ECDSA" "size" 256))) }}
+---
+{{ include "inference-operator.certificate.object" (dict "root" . "kind" "Issuer" "name" $ca "spec" (dict "ca" (dict "secretName" $ca))) }}
+---
+{{ include "inference-operator.certificate.object" (dict "root" . "kind" "Certificate" "name" $name "spec" (dict
+     "secretName" $name "issuerRef" (dict "kind" "Issuer" "name" $ca) "dnsNames" (list (include "inference-operator.webhook.host" .))
+     "duration" "2160h" "renewBefore" "720h" "privateKey" (dict "algorithm" "ECDSA" "size" 256 "rotationPolicy" "Always"))) }}
+{{- end -}}
+
+{{- /* An object of cert-manager's. Context: dict root, kind, name, spec. */ -}}
+{{- define "inference-operator.certificate.object" -}}
 apiVersion: cert-manager.io/v1
-kind: Certificate
+kind: {{ .kind }}
 metadata:
-  name: {{ $name }}
-  namespace: {{ .Release.Namespace | quote }}
+  name: {{ .name }}
+  namespace: {{ .root.Release.Namespace | quote }}
   labels:
-    {{- include "inference-operator.patch.labels" . | nindent 4 }}
-spec:
-  secretName: {{ include "inference-operator.webhook.name" . }}
-  issuerRef:
-    kind: Issuer
-    name: {{ $name }}
-  dnsNames: [{{ include "inference-operator.webhook.host" . }}]
-  duration: 2160h
-  renewBefore: 720h
-  privateKey:
-    algorithm: ECDSA
-    size: 256
+    {{- include "inference-operator.patch.labels" .root | nindent 4 }}
+spec: {{ toJson .spec }}
 {{- end -}}
 
 {{- /* What the Jobs are told. Context: dict root, first (whether the webhook configuration may be missing). */ -}}
