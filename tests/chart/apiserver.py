@@ -29,6 +29,11 @@ CLUSTER_SCOPED = {
     "clusterroles",
     "clusterrolebindings",
     "customresourcedefinitions",
+    "mutatingwebhookconfigurations",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
 }
 GROUPS = {
     "apps/v1": {"daemonsets": "DaemonSet", "deployments": "Deployment", "statefulsets": "StatefulSet"},
@@ -45,6 +50,16 @@ GROUPS = {
 }
 
 KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
+ADMISSION = {
+    "admissionregistration.k8s.io/v1": {
+        "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+        "mutatingadmissionpolicies": "MutatingAdmissionPolicy",
+        "mutatingadmissionpolicybindings": "MutatingAdmissionPolicyBinding",
+        "validatingadmissionpolicies": "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
+    },
+    "batch/v1": {"jobs": "Job", "cronjobs": "CronJob"},
+}
 PROMETHEUS = {"monitoring.coreos.com/v1": {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}}
 OPERATOR = {
     "inference.sagemaker.aws.amazon.com/v1": {"inferenceendpointconfigs": "InferenceEndpointConfig"},

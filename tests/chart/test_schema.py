@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from chart.cases import PATCHED_NAMESPACES
 from chart.helm import CHART, REPO, Helm, Json, model, overlay
 from schema import generate, reference
 
@@ -46,6 +47,9 @@ FULL["l2"] = {
         "linesOfBusiness": {"cards": {"quota": "40Gi", "models": {"qwen": "20Gi"}}},
     },
 }
+FULL["inferenceOperator"] = {
+    "l2Patch": {**DEFAULTS["inferenceOperator"]["l2Patch"], "namespaces": PATCHED_NAMESPACES},
+}
 """A tree that has every object that the schema knows."""
 
 
@@ -74,7 +78,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
     r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
-    r"|\.hyperpod\.(labels|tags)$"
+    r"|\.hyperpod\.(labels|tags)$|\.(namespaces|engines)$"
 )
 
 

@@ -11,13 +11,13 @@ import pytest
 from scheduling.controlplane import ControlPlane
 from scheduling.processes import Processes
 
-from . import apiserver, running, webhook
+from . import apiserver, policy, running, webhook
 from .cases import CASES
 from .cases.shapes import v32
 from .judge import attempt
 from .mechanism import Mechanism, Place, Start
 
-MECHANISMS: dict[str, Start] = {"webhook": webhook.serving}
+MECHANISMS: dict[str, Start] = {"webhook": webhook.serving, "policy": policy.serving}
 PARAMETERS: dict[str, str] = {key: text for case in CASES for key, text in case.flat().items()}
 """Of all cases that have a parameter object: each has a namespace of its own."""
 PLACE = next(case.place for case in CASES if case.name == "plain")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,13 +50,17 @@ def normal(pod: Json) -> Json:
     return found
 
 
-def faults(api: Api, case: Case) -> list[str]:
-    """How what the API server makes of the case's Pod differs from what is expected; empty: not at all."""
+def faults(api: Api, case: Case, words: Sequence[str] = ()) -> list[str]:
+    """How what the API server makes of the case's Pod differs from what is expected; empty: not at all.
+
+    Args:
+        words: of a refusal, in place of the case's own.
+    """
     tried = attempt(api, case.place, case.pod)
     if isinstance(case.expected, Refused):
         if tried.pod is not None:
             return ["it was created"]
-        wanted = ("tiered-kv-cache L2 patch: ", *case.expected.texts)
+        wanted = words or ("tiered-kv-cache L2 patch: ", *case.expected.texts)
         return [f"{text!r} is not in the message: {tried.message}" for text in wanted if text not in tried.message]
     if tried.pod is None:
         return [f"refused: {tried.message}"]

@@ -15,6 +15,9 @@ from scheduling.processes import Processes
 class Mechanism(Protocol):
     """One that runs."""
 
+    missing: tuple[str, ...]
+    """Of its refusal where there is no parameter object, if it is not the mechanism that words it; empty: it is."""
+
     def parameters(self, data: dict[str, str] | None) -> None:
         """Replace the parameter object, or take it away (None), and return when the change counts."""
         ...

@@ -25,6 +25,6 @@ def test_case(case: Case, mechanism: Mechanism, plane: ControlPlane) -> None:
 def test_without_a_parameter_object(case: Case, mechanism: Mechanism, plane: ControlPlane) -> None:
     mechanism.parameters(None)
     try:
-        assert faults(plane.api, case) == []
+        assert faults(plane.api, case, mechanism.missing) == []
     finally:
         mechanism.parameters(PARAMETERS)

@@ -40,6 +40,8 @@ class Server:
         folder: for its two mounts.
     """
 
+    missing: tuple[str, ...] = ()
+
     def __init__(self, processes: Processes, folder: Path) -> None:
         self._processes = processes
         self._parameters, self._certificate = Mount(folder / "parameters"), Mount(folder / "certificate")

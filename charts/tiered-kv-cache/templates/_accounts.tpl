@@ -1,5 +1,6 @@
 {{- /* A ServiceAccount with a Role of its own in the release's namespace. Its token is mounted only where a Pod asks for it.
-       Context: dict root, name, component, rules (text of the Role's rules, a YAML list). */ -}}
+       Context: dict root, name, component, rules (text of the Role's rules, a YAML list),
+       annotations (optional text, "annotations:" and what is below it). */ -}}
 {{- define "tkc.account" -}}
 {{- $labels := dict "root" .root "component" .component -}}
 apiVersion: v1
@@ -9,6 +10,7 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 automountServiceAccountToken: false
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -18,6 +20,7 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 rules:
   {{- .rules | nindent 2 }}
 ---
@@ -28,6 +31,7 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role

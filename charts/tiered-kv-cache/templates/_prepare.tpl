@@ -69,7 +69,8 @@
         "workers" (dict "disk" dict "hostNetwork" false "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
         "client" (dict "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" ""
           "csi" (dict "image" dict "controller" (dict "resources" dict) "provisioner" (dict "image" dict "resources" dict) "registrar" (dict "image" dict "resources" dict))))
-      "inferenceOperator" (dict "mode" "detect" "version" "" "namespace" "hyperpod-inference-system")
+      "inferenceOperator" (dict "mode" "detect" "version" "" "namespace" "hyperpod-inference-system"
+        "l2Patch" (dict "namespaces" dict "webhook" (dict "certificate" dict "resources" dict "nodeSelector" dict "tolerations" list)))
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)

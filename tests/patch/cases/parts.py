@@ -11,7 +11,7 @@ POD_NAME = field_ref("POD_NAME", "metadata.name")
 HASH_SEED = value("PYTHONHASHSEED", SEED)
 URL = value("LMCACHE_REMOTE_URL", "fs://localhost:0/run/tkc/l2/")
 SERDE = value("LMCACHE_REMOTE_SERDE", "naive")
-TMP = '"fs_connector_relative_tmp_dir": "tmp-$(POD_NAME)"'
+TMP = '"fs_connector_relative_tmp_dir": ".tmp-$(POD_NAME)"'
 EXTRA = value("LMCACHE_EXTRA_CONFIG", '{"sagemaker_hyperpod_shared_memory_name": "ai_toolkit_cache", ' + TMP + "}")
 EXTRA_ALONE = value("LMCACHE_EXTRA_CONFIG", "{" + TMP + "}")
 
@@ -19,7 +19,7 @@ VOLUME: Json = {"name": "tkc-l2", "persistentVolumeClaim": {"claimName": CLAIM}}
 MOUNT: Json = {"name": "tkc-l2", "mountPath": MOUNT_PATH}
 RUN: Json = {"name": "tkc-run", "mountPath": "/run/tkc", "readOnly": True}
 
-FS = '{"type":"fs","base_path":"/run/tkc/l2","relative_tmp_dir":"tmp-$(POD_NAME)"}'
+FS = '{"type":"fs","base_path":"/run/tkc/l2","relative_tmp_dir":".tmp-$(POD_NAME)"}'
 GUARDED = (
     '{"type":"plugin","module_path":"tiered_kv_cache.l2.adapter","class_name":"FilesystemL2Adapter",'
     '"adapter_params":{"base_path":"/run/tkc/l2","pod":"$(POD_NAME)"}}'
