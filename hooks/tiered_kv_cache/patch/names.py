@@ -28,5 +28,5 @@ ENV_SERDE = "LMCACHE_REMOTE_SERDE"
 ENV_EXTRA = "LMCACHE_EXTRA_CONFIG"
 ENV_FILE = "LMCACHE_CONFIG_FILE"
 
-TMP_DIR = f".tmp-$({ENV_POD_NAME})"
+TMP_DIR = f"{names.L2_TMP_PREFIX}$({ENV_POD_NAME})"
 """Directory of a Pod's unfinished blocks below the base path; the kubelet puts the Pod's name in."""
