@@ -14,8 +14,10 @@ from pathlib import Path
 from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
+from .patchcheck.arguments import arguments as patch_check_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
+from .preflight.arguments import arguments as preflight_arguments
 from .storage.arguments import arguments as storage_arguments
 from .termination import leave_message, refuse
 
@@ -106,6 +108,8 @@ def _parser() -> argparse.ArgumentParser:
     keeper_arguments(keeper)
     pool_arguments(verbs)
     storage_arguments(verbs)
+    preflight_arguments(verbs)
+    patch_check_arguments(verbs)
     return parser
 
 
