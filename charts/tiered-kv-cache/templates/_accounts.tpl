@@ -1,7 +1,9 @@
 {{- /* A ServiceAccount with a Role of its own in the release's namespace. Its token is mounted only where a Pod asks for it.
-       Context: dict root, name, component, rules (text of the Role's rules, a YAML list). */ -}}
+       Context: dict root, name, component, rules (text of the Role's rules, a YAML list), annotations (optional: of each, a
+       YAML map, where they must be there before the release's ordinary objects). */ -}}
 {{- define "tkc.account" -}}
 {{- $labels := dict "root" .root "component" .component -}}
+{{- $annotations := index . "annotations" -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -9,29 +11,90 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
 automountServiceAccountToken: false
 ---
+{{ include "tkc.account.role" . }}
+{{- end -}}
+
+{{- /* The Role and its binding. Context: as above, and optionally namespace, which is another one, and roleName, which is then no other
+       release's there. */ -}}
+{{- define "tkc.account.role" -}}
+{{- $labels := dict "root" .root "component" .component -}}
+{{- $annotations := index . "annotations" -}}
+{{- $namespace := index . "namespace" | default .root.Release.Namespace -}}
+{{- $role := index . "roleName" | default .name -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
-  name: {{ .name }}
-  namespace: {{ .root.Release.Namespace | quote }}
+  name: {{ $role }}
+  namespace: {{ $namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
 rules:
   {{- .rules | nindent 2 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: {{ .name }}
-  namespace: {{ .root.Release.Namespace | quote }}
+  name: {{ $role }}
+  namespace: {{ $namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: {{ .name }}
+  name: {{ $role }}
+subjects:
+  - kind: ServiceAccount
+    name: {{ .name }}
+    namespace: {{ .root.Release.Namespace | quote }}
+{{- end -}}
+
+{{- /* Rules for what belongs to no namespace, or to others. Cluster-scoped names hold the namespace as well.
+       Context: dict root, name (of the ServiceAccount), component, rules, annotations (as above). */ -}}
+{{- define "tkc.account.clusterWide" -}}
+{{- $labels := dict "root" .root "component" .component -}}
+{{- $wide := include "tkc.staticVolume.name" (dict "root" .root "claim" .name) -}}
+{{- $annotations := index . "annotations" -}}
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata:
+  name: {{ $wide }}
+  labels:
+    {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
+rules:
+  {{- .rules | nindent 2 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata:
+  name: {{ $wide }}
+  labels:
+    {{- include "tkc.labels" $labels | nindent 4 }}
+  {{- with $annotations }}
+  annotations:
+    {{- . | nindent 4 }}
+  {{- end }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: ClusterRole
+  name: {{ $wide }}
 subjects:
   - kind: ServiceAccount
     name: {{ .name }}

@@ -16,7 +16,10 @@ FIX = "use a chart and a hooks image of the same version"
 
 @dataclass(frozen=True)
 class Model:
-    """``name``: of its InferenceEndpointConfig. ``root``, ``image``: of one whose Pods have no ``tkc-l2-root``."""
+    """``name``: of its InferenceEndpointConfig. ``root``, ``image``: of one whose Pods have no ``tkc-l2-root``.
+
+    ``hashSeed``: what its Pods get where they have none; empty: nothing.
+    """
 
     name: str
     hashSeed: str
@@ -63,20 +66,21 @@ def parse(text: str, source: str) -> tuple[Place, ...]:
 def _place(namespace: str, raw: Any, resources: JsonObject, where: str) -> Place:
     if not isinstance(raw, Mapping):
         raise UsageError(f"{where} is no object. Fix: {FIX}")
-    missing = [key for key in ("claim", "mountPath", "hashSeed") if not raw.get(key) and raw.get(key) != 0]
+    missing = [key for key in ("claim", "mountPath") if not raw.get(key)]
     if missing:
         raise UsageError(f"{where}: {', '.join(missing)} missing. Fix: {FIX}")
-    seed = str(raw["hashSeed"])
-    names = [str(name) for name in raw.get("models") or []]
-    own = raw.get("byModel") or {}
-    models = (_model(name, own.get(name) or {}, seed) for name in names if name != ALL)
+    seed = _text(raw, "hashSeed")
+    named = [str(name) for name in raw.get("models") or []]
+    own = raw.get("ofModels") or {}
+    # Of a model that is told more about, the image and root are proven as well, even where all are patched.
+    wanted = sorted({name for name in (*named, *own) if name != ALL})
     return Place(
         namespace=namespace,
         claim=str(raw["claim"]),
         mountPath=str(raw["mountPath"]).rstrip("/"),
         hashSeed=seed,
-        models=tuple(models),
-        every=ALL in names,
+        models=tuple(_model(name, own.get(name) or {}, seed) for name in wanted),
+        every=ALL in named,
         adapter=str(raw.get("adapter") or "fs"),
         propagation=str(raw.get("propagation") or ""),
         resources=resources,
@@ -84,4 +88,9 @@ def _place(namespace: str, raw: Any, resources: JsonObject, where: str) -> Place
 
 
 def _model(name: str, raw: Mapping[str, Any], seed: str) -> Model:
-    return Model(name, str(raw.get("hashSeed") or seed), str(raw.get("root") or ""), str(raw.get("image") or ""))
+    return Model(name, _text(raw, "hashSeed") or seed, _text(raw, "root"), _text(raw, "image"))
+
+
+def _text(raw: Mapping[str, Any], key: str) -> str:
+    """0 is a seed as well."""
+    return "" if raw.get(key) is None else str(raw[key])

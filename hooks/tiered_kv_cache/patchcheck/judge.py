@@ -26,9 +26,7 @@ def faults(place: Place, model: Model, mode: str, sent: JsonObject, back: JsonOb
         found += _in_process(model, base, _container(back, target))
     else:
         found += _multi_process(place, model, base, sent, back)
-    seed = _values(_container(back, model.name), names.ENV_HASH_SEED)
-    if seed != [model.hashSeed]:
-        found.append(f"container {model.name} has {names.ENV_HASH_SEED} {_shown(seed)}, not {model.hashSeed}")
+    found += _seed(model, _container(back, model.name))
     annotation = ((back.get("metadata") or {}).get("annotations") or {}).get(names.ANNOTATION_L2_PATCH)
     if annotation != names.L2_PATCH_VERSION:
         found.append(
@@ -84,9 +82,7 @@ def _multi_process(place: Place, model: Model, base: str, sent: JsonObject, back
     if "--l2-prefetch-policy" not in words:
         yield f"container {SERVER} has no --l2-prefetch-policy"
     yield from _pod_name(server)
-    seed = _values(server, names.ENV_HASH_SEED)
-    if seed != [model.hashSeed]:
-        yield f"container {SERVER} has {names.ENV_HASH_SEED} {_shown(seed)}, not {model.hashSeed}"
+    yield from _seed(model, server)
     worker, was = _container(back, model.name), _container(sent, model.name)
     kept = worker | {"env": [each for each in worker.get("env") or [] if each.get("name") != names.ENV_HASH_SEED]}
     yield from (f"container {model.name} was changed: {what}" for what in _changes(was, kept))
@@ -106,6 +102,12 @@ def _within(wanted: JsonObject, given: JsonObject) -> bool:
         else given.get(key) == value
         for key, value in wanted.items()
     )
+
+
+def _seed(model: Model, container: JsonObject) -> Iterator[str]:
+    have = _values(container, names.ENV_HASH_SEED)
+    if model.hashSeed and have != [model.hashSeed]:
+        yield f"container {container.get('name')} has {names.ENV_HASH_SEED} {_shown(have)}, not {model.hashSeed}"
 
 
 def _pod_name(container: JsonObject) -> Iterator[str]:
