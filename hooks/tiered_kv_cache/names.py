@@ -15,10 +15,6 @@ ANNOTATION_MEMBERS = f"{DOMAIN}/curvine-members"
 ANNOTATION_POOL_MOUNT = f"{DOMAIN}/pool-mount"
 """On the Pod that mounts the pool on a node: each line of business, its mount's state, and since when."""
 
-ANNOTATION_L2_PATCH = f"{DOMAIN}/l2-patch"
-"""On a Pod of AWS's operator: the version of docs/l2-patch.md that it was patched by."""
-L2_PATCH_VERSION = "v1"
-
 CONTAINER_VLLM = "vllm"
 CONTAINER_LMCACHE = "lmcache"
 INIT_L2_ROOT = "l2-root"

@@ -9,29 +9,26 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from .. import names
 from ..cluster import JsonObject
+from ..names import L2_LINK
+from ..patch import names
 from .config import Model, Place
-from .shapes import IN_PROCESS, OPERATOR_JSON, RUN, SERVER, SIDECARS, VOLUME_L2, VOLUME_RUN
-
-TMP = "tmp-$(POD_NAME)"
+from .shapes import IN_PROCESS, OPERATOR_JSON, SERVER, SIDECARS
 
 
 def faults(place: Place, model: Model, mode: str, sent: JsonObject, back: JsonObject) -> list[str]:
     """All that is wrong with the operator's Pod; nothing if it is patched as specified."""
     target = model.name if mode == IN_PROCESS else SERVER
-    base = model.root or names.L2_LINK
+    base = model.root or L2_LINK
     found = list(_volume(place, model, target, back))
     if mode == IN_PROCESS:
         found += _in_process(model, base, _container(back, target))
     else:
         found += _multi_process(place, model, base, sent, back)
     found += _seed(model, _container(back, model.name))
-    annotation = ((back.get("metadata") or {}).get("annotations") or {}).get(names.ANNOTATION_L2_PATCH)
-    if annotation != names.L2_PATCH_VERSION:
-        found.append(
-            f"annotation {names.ANNOTATION_L2_PATCH} is {annotation or 'absent'}, not {names.L2_PATCH_VERSION}"
-        )
+    annotation = ((back.get("metadata") or {}).get("annotations") or {}).get(names.ANNOTATION)
+    if annotation != names.VERSION:
+        found.append(f"annotation {names.ANNOTATION} is {annotation or 'absent'}, not {names.VERSION}")
     for name in SIDECARS:
         found += [
             f"container {name} was changed: {what}" for what in _changes(_container(sent, name), _container(back, name))
@@ -42,10 +39,10 @@ def faults(place: Place, model: Model, mode: str, sent: JsonObject, back: JsonOb
 def touched(sent: JsonObject, back: JsonObject) -> list[str]:
     """What was changed of a Pod that the patch must leave alone."""
     found = []
-    if names.ANNOTATION_L2_PATCH in ((back.get("metadata") or {}).get("annotations") or {}):
-        found.append(f"it has annotation {names.ANNOTATION_L2_PATCH}")
-    if VOLUME_L2 in [each.get("name") for each in back["spec"].get("volumes") or []]:
-        found.append(f"it has volume {VOLUME_L2}")
+    if names.ANNOTATION in ((back.get("metadata") or {}).get("annotations") or {}):
+        found.append(f"it has annotation {names.ANNOTATION}")
+    if names.VOLUME_L2 in [each.get("name") for each in back["spec"].get("volumes") or []]:
+        found.append(f"it has volume {names.VOLUME_L2}")
     for container in sent["spec"]["containers"]:
         name = container["name"]
         found += [f"container {name} was changed: {what}" for what in _changes(container, _container(back, name))]
@@ -60,7 +57,7 @@ def _in_process(model: Model, base: str, worker: JsonObject) -> Iterator[str]:
             yield f"{where} {name} {_shown(values)}, not {wanted} once"
     yield from _pod_name(worker)
     extra = _values(worker, "LMCACHE_EXTRA_CONFIG")
-    wanted_extra = OPERATOR_JSON | {"fs_connector_relative_tmp_dir": TMP}
+    wanted_extra = OPERATOR_JSON | {"fs_connector_relative_tmp_dir": names.TMP_DIR}
     if len(extra) != 1 or _json(extra[0]) != wanted_extra:
         yield f"{where} LMCACHE_EXTRA_CONFIG {_shown(extra)}, not {json.dumps(wanted_extra)} once"
 
@@ -77,8 +74,8 @@ def _multi_process(place: Place, model: Model, base: str, sent: JsonObject, back
         wanted = _adapter(place, model, base)
         if not isinstance(given, dict) or not _within(wanted, given):
             yield f"container {SERVER} has --l2-adapter {adapters[0]}, not {json.dumps(wanted)}"
-        elif wanted["type"] == "plugin" and _values(server, "PYTHONPATH")[:1] != [f"{RUN}/code"]:
-            yield f"container {SERVER} has PYTHONPATH {_shown(_values(server, 'PYTHONPATH'))}, not {RUN}/code"
+        elif wanted["type"] == "plugin" and _values(server, "PYTHONPATH")[:1] != [names.CODE_PATH]:
+            yield f"container {SERVER} has PYTHONPATH {_shown(_values(server, 'PYTHONPATH'))}, not {names.CODE_PATH}"
     if "--l2-prefetch-policy" not in words:
         yield f"container {SERVER} has no --l2-prefetch-policy"
     yield from _pod_name(server)
@@ -90,7 +87,7 @@ def _multi_process(place: Place, model: Model, base: str, sent: JsonObject, back
 
 def _adapter(place: Place, model: Model, base: str) -> JsonObject:
     if place.adapter != "guarded" or model.root:
-        return {"type": "fs", "base_path": base, "relative_tmp_dir": TMP}
+        return {"type": "fs", "base_path": base, "relative_tmp_dir": names.TMP_DIR}
     return {"type": "plugin", "adapter_params": {"base_path": base, "pod": "$(POD_NAME)"}}
 
 
@@ -119,19 +116,19 @@ def _pod_name(container: JsonObject) -> Iterator[str]:
 
 def _volume(place: Place, model: Model, target: str, back: JsonObject) -> Iterator[str]:
     volumes = {each.get("name"): each for each in back["spec"].get("volumes") or []}
-    claim = ((volumes.get(VOLUME_L2) or {}).get("persistentVolumeClaim") or {}).get("claimName")
+    claim = ((volumes.get(names.VOLUME_L2) or {}).get("persistentVolumeClaim") or {}).get("claimName")
     if claim != place.claim:
-        yield f"volume {VOLUME_L2} is {f'claim {claim}' if claim else 'absent'}, not claim {place.claim}"
+        yield f"volume {names.VOLUME_L2} is {f'claim {claim}' if claim else 'absent'}, not claim {place.claim}"
     mounts = {
         (each.get("name"), each.get("mountPath")): each for each in _container(back, target).get("volumeMounts") or []
     }
-    mount = mounts.get((VOLUME_L2, place.mountPath))
+    mount = mounts.get((names.VOLUME_L2, place.mountPath))
     if mount is None:
-        yield f"container {target} does not mount {VOLUME_L2} at {place.mountPath}"
+        yield f"container {target} does not mount {names.VOLUME_L2} at {place.mountPath}"
     elif place.propagation and mount.get("mountPropagation") != place.propagation:
-        yield f"container {target} mounts {VOLUME_L2} without mountPropagation {place.propagation}"
-    if not model.root and (VOLUME_RUN, RUN) not in mounts:
-        yield f"container {target} does not mount {VOLUME_RUN} at {RUN}"
+        yield f"container {target} mounts {names.VOLUME_L2} without mountPropagation {place.propagation}"
+    if not model.root and (names.VOLUME_RUN, names.RUN_PATH) not in mounts:
+        yield f"container {target} does not mount {names.VOLUME_RUN} at {names.RUN_PATH}"
 
 
 def _changes(sent: JsonObject, back: JsonObject) -> list[str]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .. import names
 from ..cluster import ClusterError
 from ..deadline import Deadline
 from ..findings import Finding
 from ..objects import Asking, Denied, Kind, Objects
+from ..patch import names
 from ..pods import Pod
 from ..rows import FAIL, OK, WARN, Row
 from .config import Place
-from .shapes import LABEL
 
 PODS = Kind("v1", "pods")
 POLL_SECONDS = 2.0
@@ -46,16 +45,16 @@ class Group:
 
 def patched(pod: Pod) -> bool:
     """Its annotation says so."""
-    return pod.annotations.get(names.ANNOTATION_L2_PATCH) == names.L2_PATCH_VERSION
+    return pod.annotations.get(names.ANNOTATION) == names.VERSION
 
 
 def groups(cluster: Asking, place: Place, deadline: Deadline) -> list[Group]:
     """The operator's Pods of the models that are patched, without those that end. Raises Denied, ClusterError, DeadlinePassed."""
-    found = Objects(cluster, deadline).list(PODS, place.namespace, labelSelector="=".join(LABEL))
+    found = Objects(cluster, deadline).list(PODS, place.namespace, labelSelector="=".join(names.LABEL_OPERATOR))
     apps: dict[str, list[Pod]] = {}
     for raw in found:
         pod = Pod.parse(raw)
-        app = pod.labels.get("app", "")
+        app = pod.labels.get(names.LABEL_MODEL, "")
         # A Pod whose worker is not called as its label says is none of the patch's business.
         if app and place.opted(app) and not pod.finished and not pod.terminating:
             apps.setdefault(app, []).append(pod)

@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 
 from ..cluster import JsonObject
+from ..patch import names
 from .config import Model, Place
 
-LABEL = ("deploying-service", "hyperpod-inference")
 IN_PROCESS, MULTI_PROCESS = "in-process", "multi-process"
 SERVER = "lmcache"
-INIT_ROOT, INIT_CODE = "tkc-l2-root", "tkc-code"
-VOLUME_L2, VOLUME_RUN, RUN = "tkc-l2", "tkc-run", "/run/tkc"
 OPERATOR_JSON = {"sagemaker_hyperpod_shared_memory_name": "ai_toolkit_cache"}
 OPERATOR_URL = "sagemaker-hyperpod://$(NODE_IP):9200"
 IMAGE = "registry.invalid/tkc-patch-check:never-pulled"
@@ -56,14 +54,14 @@ def operator_pod(place: Place, model: Model, mode: str) -> JsonObject:
         server = _container(place, SERVER, image) | {"command": ["lmcache", "server"], "args": ["--chunk-size", "256"]}
         containers = [worker, server]
     containers += [_container(place, name, IMAGE) for name in SIDECARS]
-    pod = _pod(place, f"tkc-patch-check-{mode}", {"app": model.name, LABEL[0]: LABEL[1]}, containers)
+    pod = _pod(place, f"tkc-patch-check-{mode}", _labels(model.name), containers)
     if not model.root:
-        inits = [INIT_CODE] if mode == MULTI_PROCESS and place.adapter == "guarded" else []
+        inits = [names.INIT_CODE] if mode == MULTI_PROCESS and place.adapter == "guarded" else []
         pod["spec"]["initContainers"] = [
-            _container(place, name, IMAGE) | {"volumeMounts": [{"name": VOLUME_RUN, "mountPath": RUN}]}
-            for name in (*inits, INIT_ROOT)
+            _container(place, name, IMAGE) | {"volumeMounts": [{"name": names.VOLUME_RUN, "mountPath": names.RUN_PATH}]}
+            for name in (*inits, names.INIT_ROOT)
         ]
-        pod["spec"]["volumes"] = [{"name": VOLUME_RUN, "emptyDir": {}}]
+        pod["spec"]["volumes"] = [{"name": names.VOLUME_RUN, "emptyDir": {}}]
     return pod
 
 
@@ -72,16 +70,23 @@ def foreign_pods(place: Place) -> dict[str, JsonObject]:
     model = place.tried()[0]
     worker = operator_pod(place, model, IN_PROCESS)
     plain = json.loads(json.dumps(worker))
-    plain["metadata"] = worker["metadata"] | {"labels": {"app": model.name}, "name": "tkc-patch-check-plain"}
+    plain["metadata"] = worker["metadata"] | {
+        "labels": {names.LABEL_MODEL: model.name},
+        "name": "tkc-patch-check-plain",
+    }
     found = {"a Pod without the operator's label": plain}
     if not place.every:
         other = json.loads(json.dumps(worker))
         other["metadata"] = worker["metadata"] | {
-            "labels": {"app": "tkc-patch-check-none", LABEL[0]: LABEL[1]},
+            "labels": _labels("tkc-patch-check-none"),
             "name": "tkc-patch-check-other",
         }
         found["a Pod of a model that is not named"] = other
     return found
+
+
+def _labels(app: str) -> dict[str, str]:
+    return {names.LABEL_MODEL: app, names.LABEL_OPERATOR[0]: names.LABEL_OPERATOR[1]}
 
 
 def _container(place: Place, name: str, image: str) -> JsonObject:
