@@ -15,6 +15,8 @@ NUMBERS: Json = {
     "hooks": {
         "verify": {"deadlineSeconds": 1000000},
         "storageCheck": {"deadlineSeconds": 1000000, "fileSize": 10000000},
+        "preflight": {"deadlineSeconds": 1000000},
+        "patchCheck": {"deadlineSeconds": 1000000},
     },
     "models": {
         "tiny": {
@@ -210,7 +212,7 @@ CASES: dict[str, Json] = {
     "no-policies": overlay(
         {
             "networkPolicy": {"enabled": False},
-            "hooks": {"verify": {"enabled": False}, "storageCheck": {"enabled": False}},
+            "hooks": {name: {"enabled": False} for name in ("verify", "storageCheck", "preflight", "patchCheck")},
         }
     ),
     "nulls": overlay(

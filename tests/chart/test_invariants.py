@@ -39,6 +39,7 @@ DELETED = {
         "l2-root": "requests",
         "verify": "requests",
         "storage-check": "requests",
+        "preflight": "requests",
     }
 }
 
@@ -118,7 +119,17 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
         assert spec["securityContext"] == POD_SECURITY
         component = metadata["labels"]["app.kubernetes.io/component"]
         assert spec["automountServiceAccountToken"] is (
-            component in ("router", "verify", "storage-check", "drain", "keeper", "curvine-csi-controller")
+            component
+            in (
+                "router",
+                "verify",
+                "storage-check",
+                "preflight",
+                "patch-check",
+                "drain",
+                "keeper",
+                "curvine-csi-controller",
+            )
         )
         assert any(
             account["metadata"]["name"] == spec["serviceAccountName"] for account in manifests.of("ServiceAccount")

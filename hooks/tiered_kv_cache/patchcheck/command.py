@@ -33,8 +33,9 @@ def check(
     deadline, settled = times
     wanted = [each for place in places for each in probe.probes(place)]
     answers = probe.run(cluster, wanted, settled, say)
-    rows = probe.rows(wanted, answers)
+    tried = probe.rows(wanted, answers)
+    rows = list(tried)
     for place in places:
-        proven = good([row for each, row in zip(wanted, rows, strict=True) if each.place is place])
+        proven = good([row for each, row in zip(wanted, tried, strict=True) if each.place is place])
         rows += running.rows(cluster, place, deadline, restart and proven, say)
     return rows

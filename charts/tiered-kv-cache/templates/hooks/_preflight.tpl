@@ -75,8 +75,8 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{-     $claims = append $claims (dict "key" "modelStore" "name" (include "tkc.modelStore.claimName" .) "made" true "size" (include "tkc.quantity.bytes" $values.modelStore.size | int64)) -}}
 {{-   end -}}
 {{- end -}}
-{{- range .tkc.models -}}
-{{-   with .spec.source.claim -}}{{- $claims = append $claims (dict "key" (printf "models.%s.source.claim.name" $.name) "name" .name) -}}{{- end -}}
+{{- range $model := .tkc.models -}}
+{{-   with $model.spec.source.claim -}}{{- $claims = append $claims (dict "key" (printf "models.%s.source.claim.name" $model.name) "name" .name) -}}{{- end -}}
 {{- end -}}
 {{- toJson $claims -}}
 {{- end -}}
@@ -114,9 +114,9 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- /* ServiceAccounts that the release does not make. JSON list. */ -}}
 {{- define "tkc.preflight.accounts" -}}
 {{- $accounts := list -}}
-{{- range .tkc.models -}}
-{{-   with dig "serviceAccountName" "" (index .spec "hyperpod" | default dict) -}}
-{{-     $accounts = append $accounts (dict "key" (printf "models.%s.hyperpod.serviceAccountName" $.name) "name" . "assignable" true) -}}
+{{- range $model := .tkc.models -}}
+{{-   with dig "serviceAccountName" "" (index $model.spec "hyperpod" | default dict) -}}
+{{-     $accounts = append $accounts (dict "key" (printf "models.%s.hyperpod.serviceAccountName" $model.name) "name" . "assignable" true) -}}
 {{-   end -}}
 {{- end -}}
 {{- toJson $accounts -}}
