@@ -14,6 +14,7 @@ from pathlib import Path
 from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
+from .patch.arguments import arguments as patch_arguments
 from .patchcheck.arguments import arguments as patch_check_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
@@ -110,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     storage_arguments(verbs)
     preflight_arguments(verbs)
     patch_check_arguments(verbs)
+    patch_arguments(verbs)
     return parser
 
 

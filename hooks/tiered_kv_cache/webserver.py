@@ -14,10 +14,14 @@ Page = Callable[[], tuple[int, bytes, str]]
 """Status, body and content type."""
 
 
-class _Server(ThreadingHTTPServer):
+class DualStackServer(ThreadingHTTPServer):
+    """Listens on all addresses: IPv6 and, where the system maps it, IPv4. Raises OSError where the port is taken."""
+
     daemon_threads = True
-    # IPv6 and, where the system maps it, IPv4.
     address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET
+
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        super().__init__(("::" if self.address_family == socket.AF_INET6 else "0.0.0.0", port), handler)
 
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
@@ -43,6 +47,6 @@ def serve(port: int, pages: Mapping[str, Page]) -> ThreadingHTTPServer:
         def log_message(self, format: str, *args: object) -> None:
             """A probe every few seconds is no news."""
 
-    server = _Server(("::" if _Server.address_family == socket.AF_INET6 else "0.0.0.0", port), Handler)
+    server = DualStackServer(port, Handler)
     threading.Thread(target=server.serve_forever, name="http", daemon=True).start()
     return server

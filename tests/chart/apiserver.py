@@ -28,6 +28,11 @@ CLUSTER_SCOPED = {
     "storageclasses",
     "clusterroles",
     "clusterrolebindings",
+    "mutatingwebhookconfigurations",
+    "mutatingadmissionpolicies",
+    "mutatingadmissionpolicybindings",
+    "validatingadmissionpolicies",
+    "validatingadmissionpolicybindings",
 }
 GROUPS = {
     "apps/v1": {"daemonsets": "DaemonSet", "deployments": "Deployment", "statefulsets": "StatefulSet"},
@@ -44,6 +49,16 @@ GROUPS = {
 }
 
 KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
+ADMISSION = {
+    "admissionregistration.k8s.io/v1": {
+        "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
+        "mutatingadmissionpolicies": "MutatingAdmissionPolicy",
+        "mutatingadmissionpolicybindings": "MutatingAdmissionPolicyBinding",
+        "validatingadmissionpolicies": "ValidatingAdmissionPolicy",
+        "validatingadmissionpolicybindings": "ValidatingAdmissionPolicyBinding",
+    },
+    "batch/v1": {"jobs": "Job", "cronjobs": "CronJob"},
+}
 PROMETHEUS = {"monitoring.coreos.com/v1": {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}}
 
 
@@ -83,13 +98,14 @@ def serve(objects: dict[str, Json], more: dict[str, dict[str, str]] | None = Non
     Args:
         more: further groups, such as `KEDA`.
     """
-    answers = _discovery(GROUPS | (more or {}))
+    groups = GROUPS | (more or {})
+    answers = _discovery(groups)
     for place, content in objects.items():
         resource, namespace, name = place.split("/")
         metadata = {"name": name, "namespace": namespace}
         folder = f"namespaces/{namespace}/{resource}" if namespace else resource
-        version = next((group for group, kinds in GROUPS.items() if resource in kinds), "v1")
-        kinds, root = (CORE, "api") if version == "v1" else (GROUPS[version], "apis")
+        version = next((group for group, kinds in groups.items() if resource in kinds), "v1")
+        kinds, root = (CORE, "api") if version == "v1" else (groups[version], "apis")
         answers[f"/{root}/{version}/{folder}/{name}"] = {
             "apiVersion": version,
             "kind": kinds[resource],

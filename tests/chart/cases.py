@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -52,6 +53,30 @@ OBSERVED: Json = {
     },
 }
 """All that Prometheus Operator can be told."""
+
+HYPERPOD: Json = {"platform": "hyperpod"}
+
+
+def l2_patch(**change: Any) -> Json:
+    """A layer that changes the L2 patch."""
+    return {"inferenceOperator": {"l2Patch": change}}
+
+
+PATCHED_NAMESPACES: Json = {
+    "cards": {"models": ["*"], "claimName": "kv-l2", "mountPath": "/mnt/kv-l2", "hashSeed": 1000000},
+    "loans": {
+        "models": ["llama", "qwen"],
+        "claimName": "kv-l2",
+        "mountPath": "/mnt/l2/",
+        "propagation": "HostToContainer",
+        "hashSeed": "0",
+        "adapter": "fs",
+        "engines": {
+            "llama": {"root": "/mnt/l2/v1/loans/llama/0123456789abcdef", "image": "vllm:1", "configFile": "wins"}
+        },
+    },
+}
+"""Namespaces of endpoints that the release does not render, with every key."""
 
 CASES: dict[str, Json] = {
     **{file.stem: yaml.safe_load(file.read_text()) for file in VALUES_FILES},
@@ -209,6 +234,30 @@ CASES: dict[str, Json] = {
         model(routing={"strategy": "session", "circuitBreaker": {"enabled": True}, "retries": {"attempts": 1}}),
     ),
     "no-models": {"models": {}},
+    "l2-patch-by-policy": overlay(HYPERPOD, l2_patch(mechanism="policy", namespaces=PATCHED_NAMESPACES)),
+    "l2-patch-by-webhook": overlay(
+        HYPERPOD,
+        {"networkPolicy": {"metricsFrom": [{"namespaceSelector": {"matchLabels": {"name": "monitoring"}}}]}},
+        l2_patch(
+            mechanism="webhook",
+            namespaces=PATCHED_NAMESPACES,
+            webhook={
+                "replicas": 3,
+                "port": 10250,
+                "certificate": {"source": "release", "deadlineSeconds": 1000000},
+                "nodeSelector": {"pool": "system", "gpu": "false"},
+                "tolerations": [{"key": "system", "operator": "Exists", "tolerationSeconds": 3600000}],
+            },
+        ),
+    ),
+    "l2-patch-of-others-by-cert-manager": {
+        "networkPolicy": {"enabled": False},
+        **l2_patch(
+            mechanism="webhook",
+            namespaces=PATCHED_NAMESPACES,
+            webhook={"replicas": 1, "certificate": {"source": "certManager"}},
+        ),
+    },
     "no-policies": overlay(
         {
             "networkPolicy": {"enabled": False},

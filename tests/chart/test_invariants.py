@@ -28,7 +28,11 @@ CONTAINER_SECURITY = {
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
 }
-CLUSTER_SCOPED = ("PersistentVolume", "StorageClass", "CSIDriver", "ClusterRole", "ClusterRoleBinding")
+CLUSTER_SCOPED = (
+    *("PersistentVolume", "StorageClass", "CSIDriver", "ClusterRole", "ClusterRoleBinding"),
+    *("MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 # Resources whose side a case deletes on purpose.
 DELETED = {
     "nulls": {
@@ -61,6 +65,9 @@ def _pods(manifests: Manifests) -> Iterator[tuple[Json, Json]]:
             yield found["metadata"], found["spec"]
         elif found["kind"] in ("Deployment", "Job"):
             yield found["spec"]["template"]["metadata"], found["spec"]["template"]["spec"]
+        elif found["kind"] == "CronJob":
+            template = found["spec"]["jobTemplate"]["spec"]["template"]
+            yield template["metadata"], template["spec"]
 
 
 def _containers(manifests: Manifests) -> Iterator[Json]:
@@ -129,6 +136,7 @@ def test_every_pod_is_restricted(manifests: Manifests) -> None:
                 "drain",
                 "keeper",
                 "curvine-csi-controller",
+                "l2-certificate",
             )
         )
         assert any(
@@ -207,7 +215,12 @@ def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
     for found in manifests.of("Deployment"):
         selector = found["spec"]["selector"]["matchLabels"]
         # These are of the release, all others are of one model.
-        of_release = selector["app.kubernetes.io/component"] in ("gateway", "keeper", "curvine-csi-controller")
+        of_release = selector["app.kubernetes.io/component"] in (
+            "gateway",
+            "keeper",
+            "curvine-csi-controller",
+            "l2-patch",
+        )
         assert selector.keys() == {
             "app.kubernetes.io/name",
             "app.kubernetes.io/instance",

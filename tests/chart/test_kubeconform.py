@@ -12,7 +12,7 @@ import pytest
 from chart.cases import CASES
 from chart.helm import Helm
 
-FOREIGN = ("ScaledObject", "PodMonitor", "PrometheusRule")
+FOREIGN = ("ScaledObject", "PodMonitor", "PrometheusRule", "Issuer", "Certificate")
 
 
 def _localised(source: Path, target: Path) -> None:
@@ -32,8 +32,25 @@ def validate(tmp_path: Path) -> list[str]:
         "_definitions",
         *(f"{kind}-apps-v1" for kind in ("deployment", "daemonset", "statefulset")),
         *(f"{kind}-rbac-v1" for kind in ("role", "rolebinding", "clusterrole", "clusterrolebinding")),
-        *("networkpolicy-networking-v1", "job-batch-v1", "csidriver-storage-v1", "storageclass-storage-v1"),
+        *(
+            "networkpolicy-networking-v1",
+            "job-batch-v1",
+            "cronjob-batch-v1",
+            "csidriver-storage-v1",
+            "storageclass-storage-v1",
+        ),
         *("poddisruptionbudget-policy-v1", "horizontalpodautoscaler-autoscaling-v2", "configmap-v1"),
+        *(
+            f"{kind}-admissionregistration-v1"
+            for kind in (
+                "mutatingwebhookconfiguration",
+                *(
+                    f"{what}admissionpolicy{binding}"
+                    for what in ("mutating", "validating")
+                    for binding in ("", "binding")
+                ),
+            )
+        ),
         *(f"{kind}-v1" for kind in ("pod", "service", "serviceaccount", "persistentvolume", "persistentvolumeclaim")),
     ):
         _localised(Path(schemas) / f"{name}.json", tmp_path / f"{name}.json")

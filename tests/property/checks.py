@@ -9,10 +9,14 @@ from typing import Any
 
 from property.renderer import Answer, Json, Question
 
-CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule")
+CUSTOM = ("HTTPRoute", "Gateway", "ScaledObject", "PodMonitor", "PrometheusRule", "Issuer", "Certificate")
 """Kinds of other projects: the API server knows their rules from custom resource definitions, which other tests read."""
 
-LONG = ("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "ClusterRole", "ClusterRoleBinding")
+LONG = (
+    *("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "ClusterRole", "ClusterRoleBinding"),
+    *("MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
+)
 """Kinds whose names are no labels and no host names, so that they may be as long as Kubernetes lets them."""
 
 

@@ -28,6 +28,13 @@ PLURALS = {
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
     "CustomResourceDefinition": "customresourcedefinitions",
+    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
+    "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
+    "Namespace": "namespaces",
+    "Secret": "secrets",
 }
 """Names of kinds as they stand in paths."""
 
@@ -80,8 +87,12 @@ class Api:
 
     def refusal(self, path: str, content: Json, **parameters: str) -> tuple[int, str]:
         """Status and message of a POST that may be refused."""
-        answer = self._http.post(path, json=content, params=parameters)
+        answer = self.answer(path, content, **parameters)
         return answer.status_code, answer.json().get("message", "")
+
+    def answer(self, path: str, content: Json, **parameters: str) -> httpx.Response:
+        """The whole answer to a POST, refused or not, with its headers."""
+        return self._http.post(path, json=content, params=parameters)
 
     def wait_for(self, path: str, timeout_s: float = 60.0) -> None:
         """Poll until a GET succeeds.

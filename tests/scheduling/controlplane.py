@@ -1,10 +1,11 @@
-"""A control plane of plain processes on loopback: etcd, API server, scheduler, controllers, and KWOK for the nodes."""
+"""A control plane of plain processes on loopback: etcd and API server, with or without scheduler, controllers, and KWOK for the nodes."""
 
 from __future__ import annotations
 
 import json
 import secrets
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ CONTROLLERS = (
     "garbage-collector-controller",
 )
 """Those that our objects need; the others would only take time from two cores."""
+
+_KEY = Path("keys/apiserver.key")
 
 _REQUESTS = {"qps": 1000, "burst": 2000}
 """Client limits of scheduler and controllers: the defaults (50 and 20 a second) are for clusters that live for days."""
@@ -57,32 +60,12 @@ def start(programs: Path, folder: Path, processes: Processes) -> ControlPlane:
     Raises:
         RuntimeError: a program ended or was not ready in time.
     """
-    for name in ("kube-apiserver", "kube-scheduler", "kube-controller-manager"):
+    for name in ("kube-scheduler", "kube-controller-manager"):
         (folder / name).symlink_to(programs / "kube")
-    etcd, peers, secure, scheduler, manager = free_ports(5)
-    url = f"https://127.0.0.1:{secure}"
-    token = secrets.token_hex(16)
-    (folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
-    key = _key(programs, folder)
-    kubeconfig = _kubeconfig(folder, url, token)
-
-    processes.start("etcd", [
-        programs / "etcd", f"--data-dir={folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
-        f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}",
-        f"--listen-peer-urls=http://127.0.0.1:{peers}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peers}",
-        f"--initial-cluster=default=http://127.0.0.1:{peers}",
-    ])  # fmt: skip
-    processes.start("apiserver", [
-        folder / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{etcd}", "--bind-address=127.0.0.1",
-        f"--secure-port={secure}", f"--cert-dir={folder / 'certificates'}", f"--token-auth-file={folder / 'tokens.csv'}",
-        "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
-        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={key}",
-        f"--service-account-signing-key-file={key}",
-        # New nodes would be tainted until a controller that we do not run has seen them.
-        "--disable-admission-plugins=TaintNodesByCondition", "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
-        "--profiling=false", "--watch-cache=true",
-    ])  # fmt: skip
-    processes.wait_for("API server", lambda: _ready(url, token), timeout_s=60)
+    scheduler, manager = free_ports(2)
+    # New nodes would be tainted until a controller that we do not run has seen them.
+    plane = start_api(programs, folder, processes, without=("TaintNodesByCondition",))
+    kubeconfig, key = plane.kubeconfig, folder / _KEY
 
     settings = folder / "scheduler.json"
     settings.write_text(json.dumps({
@@ -104,7 +87,37 @@ def start(programs: Path, folder: Path, processes: Processes) -> ControlPlane:
         programs / "kwok", f"--kubeconfig={kubeconfig}", f"--config={folder / 'stages.json'}", "--manage-all-nodes=true",
         "--node-lease-duration-seconds=600",
     ])  # fmt: skip
-    return ControlPlane(kubeconfig, Api(url, token))
+    return plane
+
+
+def start_api(programs: Path, folder: Path, processes: Processes, without: Sequence[str] = ()) -> ControlPlane:
+    """Start etcd and an API server only; as `start`.
+
+    Args:
+        without: admission plugins that need controllers.
+    """
+    (folder / "kube-apiserver").symlink_to(programs / "kube")
+    etcd, peers, secure = free_ports(3)
+    url = f"https://127.0.0.1:{secure}"
+    token = secrets.token_hex(16)
+    (folder / "tokens.csv").write_text(f'{token},admin,admin,"system:masters"\n')
+    key = _key(programs, folder)
+    processes.start("etcd", [
+        programs / "etcd", f"--data-dir={folder / 'etcd'}", "--unsafe-no-fsync", "--log-level=warn",
+        f"--listen-client-urls=http://127.0.0.1:{etcd}", f"--advertise-client-urls=http://127.0.0.1:{etcd}",
+        f"--listen-peer-urls=http://127.0.0.1:{peers}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peers}",
+        f"--initial-cluster=default=http://127.0.0.1:{peers}",
+    ])  # fmt: skip
+    processes.start("apiserver", [
+        folder / "kube-apiserver", f"--etcd-servers=http://127.0.0.1:{etcd}", "--bind-address=127.0.0.1",
+        f"--secure-port={secure}", f"--cert-dir={folder / 'certificates'}", f"--token-auth-file={folder / 'tokens.csv'}",
+        "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
+        "--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={key}",
+        f"--service-account-signing-key-file={key}", f"--disable-admission-plugins={','.join(without)}",
+        "--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000", "--profiling=false", "--watch-cache=true",
+    ])  # fmt: skip
+    processes.wait_for("API server", lambda: _ready(url, token), timeout_s=240)
+    return ControlPlane(_kubeconfig(folder, url, token), Api(url, token))
 
 
 def _key(programs: Path, folder: Path) -> Path:
@@ -120,14 +133,14 @@ def _key(programs: Path, folder: Path) -> Path:
         # Not used, but without one it looks for a network interface, and refuses loopback.
         {**common, "kind": "InitConfiguration", "localAPIEndpoint": {"advertiseAddress": "192.0.2.1"}},
     ]
-    kubeadm, config, keys = folder / "kubeadm", folder / "kubeadm.yaml", folder / "keys"
+    kubeadm, config, keys = folder / "kubeadm", folder / "kubeadm.yaml", (folder / _KEY).parent
     kubeadm.symlink_to(programs / "kube")
     config.write_text("\n---\n".join(json.dumps(each) for each in documents))
     command: list[Path | str] = [
         kubeadm, "certs", "generate-csr", "--config", config, "--cert-dir", keys, "--kubeconfig-dir", keys,
     ]  # fmt: skip
     subprocess.run(command, check=True, capture_output=True)
-    return keys / "apiserver.key"
+    return folder / _KEY
 
 
 def _ready(url: str, token: str) -> bool:

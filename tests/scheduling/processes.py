@@ -58,6 +58,19 @@ class Processes:
                 raise RuntimeError(f"{what}: not within {timeout_s:.0f} s\n{self._tails(self._running)}")
             time.sleep(0.05)
 
+    def end(self, name: str, timeout_s: float = 30.0) -> int:
+        """Ask one program to end (SIGTERM), and its exit code.
+
+        Raises:
+            subprocess.TimeoutExpired: it did not end within `timeout_s` seconds.
+        """
+        process = self._running.pop(name)
+        process.terminate()
+        try:
+            return process.wait(timeout_s)
+        finally:
+            process.kill()
+
     def stop(self) -> None:
         """End all at once: nothing of theirs is kept."""
         for process in self._running.values():

@@ -59,17 +59,24 @@ def scheduling() -> bool:
     return pytest("-q", "tests/scheduling")()
 
 
+def patch() -> bool:
+    """The L2 patch's admission cases: a real API server, and each mechanism in turn."""
+    os.environ["PROGRAMS"] = str(control_plane())
+    return pytest("-q", "tests/patch")()
+
+
 PARTS: dict[str, Part] = {
     "lint": lint.run,
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
+    "patch": patch,
     "router": pytest("-q", "-n", "auto", "tests/router"),
     "faults": pytest("-q", "tests/faultfs", "tests/l2faults", "tests/pool_mount"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
     "scheduling": scheduling,
     "cluster": cluster,
 }
-RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart"], **{name: [name] for name in PARTS}}
+RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart", "patch"], **{name: [name] for name in PARTS}}
 
 
 def main() -> int:

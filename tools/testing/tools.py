@@ -32,6 +32,6 @@ def environment() -> dict[str, str]:
 
 
 def control_plane() -> Path:
-    """Folder of the programs that tests/scheduling runs; most of them are those of the local cluster's nodes."""
+    """Folder of the programs that tests/scheduling and tests/patch run; most of them are those of the local cluster's nodes."""
     node = {name: gotools.NODE[name] for name in ("kube", "etcd")}
     return gotools.ensure({**node, **{name: gotools.CLI[name] for name in ("kwok", "helm", "render")}})

@@ -1,9 +1,8 @@
 {{- /* A ServiceAccount with a Role of its own in the release's namespace. Its token is mounted only where a Pod asks for it.
-       Context: dict root, name, component, rules (text of the Role's rules, a YAML list), annotations (optional: of each, a
-       YAML map, where they must be there before the release's ordinary objects). */ -}}
+       Context: dict root, name, component, rules (text of the Role's rules, a YAML list),
+       annotations (optional text, "annotations:" and what is below it). */ -}}
 {{- define "tkc.account" -}}
 {{- $labels := dict "root" .root "component" .component -}}
-{{- $annotations := index . "annotations" -}}
 apiVersion: v1
 kind: ServiceAccount
 metadata:
@@ -11,10 +10,7 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with $annotations }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 automountServiceAccountToken: false
 ---
 {{ include "tkc.account.role" . }}
@@ -24,7 +20,6 @@ automountServiceAccountToken: false
        release's there. */ -}}
 {{- define "tkc.account.role" -}}
 {{- $labels := dict "root" .root "component" .component -}}
-{{- $annotations := index . "annotations" -}}
 {{- $namespace := index . "namespace" | default .root.Release.Namespace -}}
 {{- $role := index . "roleName" | default .name -}}
 apiVersion: rbac.authorization.k8s.io/v1
@@ -34,10 +29,7 @@ metadata:
   namespace: {{ $namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with $annotations }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 rules:
   {{- .rules | nindent 2 }}
 ---
@@ -48,10 +40,7 @@ metadata:
   namespace: {{ $namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with $annotations }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
@@ -67,17 +56,13 @@ subjects:
 {{- define "tkc.account.clusterWide" -}}
 {{- $labels := dict "root" .root "component" .component -}}
 {{- $wide := include "tkc.staticVolume.name" (dict "root" .root "claim" .name) -}}
-{{- $annotations := index . "annotations" -}}
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata:
   name: {{ $wide }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with $annotations }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 rules:
   {{- .rules | nindent 2 }}
 ---
@@ -87,10 +72,7 @@ metadata:
   name: {{ $wide }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with $annotations }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: ClusterRole

@@ -56,36 +56,37 @@ class KubernetesApi:
 
     def get_lease(self, namespace: str, name: str) -> JsonObject:
         """See Api."""
-        return _call(self._leases.read_namespaced_lease, namespace=namespace, name=name)
+        return call(self._leases.read_namespaced_lease, namespace=namespace, name=name)
 
     def create_lease(self, namespace: str, lease: JsonObject) -> None:
         """See Api."""
-        _call(self._leases.create_namespaced_lease, namespace=namespace, body=lease)
+        call(self._leases.create_namespaced_lease, namespace=namespace, body=lease)
 
     def replace_lease(self, namespace: str, lease: JsonObject) -> None:
         """See Api."""
         name = lease["metadata"]["name"]
-        _call(self._leases.replace_namespaced_lease, namespace=namespace, name=name, body=lease)
+        call(self._leases.replace_namespaced_lease, namespace=namespace, name=name, body=lease)
 
     def create_event(self, namespace: str, event: JsonObject) -> None:
         """See Api."""
-        _call(self._core.create_namespaced_event, namespace=namespace, body=event)
+        call(self._core.create_namespaced_event, namespace=namespace, body=event)
 
     def get_claim(self, namespace: str, name: str) -> JsonObject:
         """A PersistentVolumeClaim. Raises Answer."""
-        return _call(self._core.read_namespaced_persistent_volume_claim, namespace=namespace, name=name)
+        return call(self._core.read_namespaced_persistent_volume_claim, namespace=namespace, name=name)
 
     def patch_claim(self, namespace: str, name: str, metadata: JsonObject) -> None:
         """Merge into a claim's metadata; 409 if ``metadata`` has a resourceVersion that is not the present one."""
-        call = self._core.patch_namespaced_persistent_volume_claim
-        _call(call, namespace=namespace, name=name, body={"metadata": metadata})
+        patch = self._core.patch_namespaced_persistent_volume_claim
+        call(patch, namespace=namespace, name=name, body={"metadata": metadata})
 
     def patch_pod(self, namespace: str, name: str, metadata: JsonObject) -> None:
         """Merge into a Pod's metadata."""
-        _call(self._core.patch_namespaced_pod, namespace=namespace, name=name, body={"metadata": metadata})
+        call(self._core.patch_namespaced_pod, namespace=namespace, name=name, body={"metadata": metadata})
 
 
-def _call(what: Callable[..., Any], **args: Any) -> JsonObject:
+def call(what: Callable[..., Any], **args: Any) -> JsonObject:
+    """The object that a method of the official client gets. Raises Answer."""
     from kubernetes.client import ApiException  # noqa: PLC0415
     from urllib3.exceptions import HTTPError  # noqa: PLC0415
 

@@ -19,14 +19,19 @@ def model_of(pod: Json, data: Mapping[str, str] | None, namespace: str) -> str |
     Raises:
         Refused: it is a worker of the operator, and the parameter object does not say whether it is to be patched.
     """
-    labels = pod.get("metadata", {}).get("labels") or {}
-    key, value = names.LABEL_OPERATOR
-    if namespace in names.NEVER or labels.get(key) != value or names.LABEL_MODEL not in labels:
+    if not is_worker(pod, namespace):
         return None
     if data is None:
         raise Refused(
             "there is no parameter object", "upgrade the release that renders it (ConfigMap <prefix>-l2-patch)"
         )
-    model: str = labels[names.LABEL_MODEL]
+    model: str = pod["metadata"]["labels"][names.LABEL_MODEL]
     models = Parameters(data, namespace).need("models")
     return model if models == "*" or model in models.split(",") else None
+
+
+def is_worker(pod: Json, namespace: str) -> bool:
+    """Whether the operator has made it as a worker, in a namespace whose Pods may be touched."""
+    labels = pod["metadata"].get("labels") or {}
+    key, value = names.LABEL_OPERATOR
+    return namespace not in names.NEVER and labels.get(key) == value and names.LABEL_MODEL in labels

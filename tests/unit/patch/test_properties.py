@@ -50,7 +50,7 @@ def entries(draw: some.DrawFn) -> Json:
 @some.composite
 def pods(draw: some.DrawFn) -> Json:
     """Operator-shaped Pods with other environments and arguments."""
-    pod = draw(some.sampled_from([v32, v37]))()
+    pod: Json = draw(some.sampled_from([v32, v37]))()
     for container in pod["spec"]["containers"]:
         if draw(some.booleans()):
             container["env"] = draw(some.lists(entries(), max_size=6))

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/batch/install"
@@ -28,10 +29,16 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/rbac/install"
 	_ "k8s.io/kubernetes/pkg/apis/storage/install"
 	"k8s.io/kubernetes/pkg/capabilities"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingadmissionpolicybinding"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/mutatingwebhookconfiguration"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicy"
+	"k8s.io/kubernetes/pkg/registry/admissionregistration/validatingadmissionpolicybinding"
 	"k8s.io/kubernetes/pkg/registry/apps/daemonset"
 	"k8s.io/kubernetes/pkg/registry/apps/deployment"
 	"k8s.io/kubernetes/pkg/registry/apps/statefulset"
 	"k8s.io/kubernetes/pkg/registry/autoscaling/horizontalpodautoscaler"
+	"k8s.io/kubernetes/pkg/registry/batch/cronjob"
 	"k8s.io/kubernetes/pkg/registry/batch/job"
 	"k8s.io/kubernetes/pkg/registry/core/configmap"
 	"k8s.io/kubernetes/pkg/registry/core/persistentvolume"
@@ -50,6 +57,8 @@ import (
 	"k8s.io/kubernetes/pkg/registry/storage/storageclass"
 	"sigs.k8s.io/yaml"
 )
+
+const admission = "admissionregistration.k8s.io"
 
 // strategies are the API server's own rules for creating an object of a kind; those that a chart of ours may render.
 var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
@@ -73,6 +82,14 @@ var strategies = map[schema.GroupKind]rest.RESTCreateStrategy{
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: clusterrolebinding.Strategy,
 	{Group: "storage.k8s.io", Kind: "CSIDriver"}:                     csidriver.Strategy,
 	{Group: "storage.k8s.io", Kind: "StorageClass"}:                  storageclass.Strategy,
+	{Group: "batch", Kind: "CronJob"}:                                cronjob.Strategy,
+
+	// Without an authorizer: whether the caller may read parameters is a question of the cluster.
+	{Group: admission, Kind: "MutatingWebhookConfiguration"}:     mutatingwebhookconfiguration.Strategy,
+	{Group: admission, Kind: "MutatingAdmissionPolicy"}:          mutatingadmissionpolicy.NewStrategy(nil, nil),
+	{Group: admission, Kind: "MutatingAdmissionPolicyBinding"}:   mutatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
+	{Group: admission, Kind: "ValidatingAdmissionPolicy"}:        validatingadmissionpolicy.NewStrategy(nil, nil),
+	{Group: admission, Kind: "ValidatingAdmissionPolicyBinding"}: validatingadmissionpolicybinding.NewStrategy(nil, nil, nil),
 }
 
 // --allow-privileged, which every distribution sets: a mount that other Pods shall see needs it.

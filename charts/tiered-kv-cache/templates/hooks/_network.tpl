@@ -1,5 +1,5 @@
 {{- /* Nobody calls a hook's Pods; they call the API server, whose address and port no chart knows, and verify the engines: where a
-       namespace lets nothing out, this does. Context: dict root, name, component, annotations (optional, a YAML map). */ -}}
+       namespace lets nothing out, this does. Context: dict root, name, component, annotations (as of tkc.account). */ -}}
 {{- define "tkc.network.nobody" -}}
 {{- $labels := dict "root" .root "component" .component -}}
 apiVersion: networking.k8s.io/v1
@@ -9,10 +9,7 @@ metadata:
   namespace: {{ .root.Release.Namespace | quote }}
   labels:
     {{- include "tkc.labels" $labels | nindent 4 }}
-  {{- with index . "annotations" }}
-  annotations:
-    {{- . | nindent 4 }}
-  {{- end }}
+  {{- with .annotations }}{{ . | nindent 2 }}{{ end }}
 spec:
   podSelector:
     matchLabels:

@@ -14,9 +14,10 @@
 {{- /* Of everything that the Job needs: hooks of the same phases, and earlier. Weights below 10 are left to what prepares a cluster.
        They go as soon as it has passed or failed. */ -}}
 {{- define "tkc.preflight.annotations" -}}
-helm.sh/hook: pre-install,pre-upgrade
-helm.sh/hook-weight: "10"
-helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+annotations:
+  helm.sh/hook: pre-install,pre-upgrade
+  helm.sh/hook-weight: "10"
+  helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 {{- end -}}
 
 {{- /* "true" if AWS's operator makes the engines' Pods. */ -}}

@@ -6,10 +6,25 @@
 {{- if eq $platform "hyperpod" }}true{{ end -}}
 {{- end -}}
 
+{{- /* "true" if the patch is for models of this release. */ -}}
+{{- define "inference-operator.patch.ownWanted" -}}
+{{- if and (include "inference-operator.used" .) (dig "l2" "enabled" false .tkc.values) -}}
+{{-   $wanted := false -}}
+{{-   range .tkc.models -}}{{- $wanted = or $wanted (dig "cache" "l2" "enabled" false .spec) -}}{{- end -}}
+{{-   if $wanted }}true{{ end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* "true" if there is anything to patch. It asks only for what is known before values are found right. */ -}}
+{{- define "inference-operator.patch.wanted" -}}
+{{- $patch := dig "inferenceOperator" "l2Patch" dict .tkc.values -}}
+{{- if and (index $patch "enabled") (or (index $patch "namespaces") (include "inference-operator.patch.ownWanted" .)) }}true{{ end -}}
+{{- end -}}
+
 {{- /* The release's own models that want L2: parameters by model. JSON object. */ -}}
 {{- define "inference-operator.patch.ownModels" -}}
 {{- $models := dict -}}
-{{- if include "inference-operator.used" . -}}
+{{- if include "inference-operator.patch.ownWanted" . -}}
 {{-   range .tkc.models -}}
 {{-     if .l2 -}}{{- $_ := set $models (include "tkc.model.name" .) (dict "hashSeed" (include "tkc.scalar" .spec.cache.hashSeed)) -}}{{- end -}}
 {{-   end -}}
@@ -38,7 +53,7 @@
 {{- /* Parameters of all namespaces, by namespace. What values say of the own one comes on top of what the chart knows. JSON object. */ -}}
 {{- define "inference-operator.patch.targets" -}}
 {{- $targets := dict -}}
-{{- if (index .tkc.values.inferenceOperator.l2Patch "enabled") -}}
+{{- if include "inference-operator.patch.wanted" . -}}
 {{-   with include "inference-operator.patch.own" . | fromJson -}}{{- $_ := set $targets $.Release.Namespace . -}}{{- end -}}
 {{-   range $namespace, $given := index .tkc.values.inferenceOperator.l2Patch "namespaces" -}}
 {{-     $target := dict "models" (index $given "models" | default list) "claim" (index $given "claimName" | default "") "mountPath" (index $given "mountPath" | default "" | trimSuffix "/")
@@ -53,13 +68,6 @@
 {{-   end -}}
 {{- end -}}
 {{- toJson $targets -}}
-{{- end -}}
-
-{{- /* "true" if there is anything to patch. */ -}}
-{{- define "inference-operator.patch.enabled" -}}
-{{- if hasKey .tkc.values "inferenceOperator" -}}
-{{-   if include "inference-operator.patch.targets" . | fromJson }}true{{ end -}}
-{{- end -}}
 {{- end -}}
 
 {{- /* Data of the parameter object (docs/l2-patch.md): flat keys, texts. JSON object. */ -}}
@@ -79,6 +87,11 @@
 {{- toJson $data -}}
 {{- end -}}
 
+{{- /* What is different when the parameters are. */ -}}
+{{- define "inference-operator.patch.revision" -}}
+{{- include "inference-operator.patch.parameters" . | sha256sum | trunc 16 -}}
+{{- end -}}
+
 {{- define "inference-operator.patch.namespaceSelector" -}}
 matchExpressions:
   - key: kubernetes.io/metadata.name
@@ -89,6 +102,19 @@ matchExpressions:
 {{- define "inference-operator.patch.objectSelector" -}}
 matchLabels:
   {{ include "inference-operator.podLabel" . }}: {{ include "inference-operator.podLabelValue" . }}
+matchExpressions:
+  # The name of its InferenceEndpointConfig. Without it a Pod is not the operator's worker.
+  - key: app
+    operator: Exists
+{{- end -}}
+
+{{- /* The creation of Pods: debugging, resizing and relabelling are other requests. */ -}}
+{{- define "inference-operator.patch.rules" -}}
+- apiGroups: [""]
+  apiVersions: [v1]
+  operations: [CREATE]
+  resources: [pods]
+  scope: Namespaced
 {{- end -}}
 
 {{- /* "policy" or "webhook". A list of group/versions says nothing of kinds: v1beta1 of 1.34 has the policies off by default, and what a GitOps
@@ -115,6 +141,7 @@ metadata:
   labels:
     {{- include "inference-operator.patch.labels" . | nindent 4 }}
 data:
+  revision: {{ include "inference-operator.patch.revision" . | quote }}
   {{- range $key, $value := include "inference-operator.patch.parameters" . | fromJson }}
   {{ $key }}: {{ include "tkc.yamlText" $value }}
   {{- end }}
