@@ -6,15 +6,18 @@
 
 {{- /* "true" if there is a patch to prove. */ -}}
 {{- define "tkc.patchCheck.enabled" -}}
-{{- if include "inference-operator.patch.enabled" . -}}
+{{- if include "inference-operator.patch.wanted" . -}}
 {{-   if .tkc.values.hooks.patchCheck.enabled }}true{{ end -}}
 {{- end -}}
 {{- end -}}
 
 {{- /* What it is told: whom the patch is for, and what the Pods that it tries ask for, as a quota may want. JSON object. */ -}}
 {{- define "tkc.patchCheck.config" -}}
+{{- $targets := include "inference-operator.patch.targets" . | fromJson -}}
+{{- /* The same bytes each time. */ -}}
+{{- range $targets -}}{{- $_ := set . "models" (sortAlpha .models) -}}{{- end -}}
 {{- toJson (dict
-      "namespaces" (include "inference-operator.patch.targets" . | fromJson)
+      "namespaces" $targets
       "resources" (include "tkc.resources" .tkc.values.hooks.resources | fromYaml)) -}}
 {{- end -}}
 

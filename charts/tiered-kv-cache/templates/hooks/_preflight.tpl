@@ -6,7 +6,7 @@
 
 {{- /* "true" if the release has one: as soon as it makes anything. */ -}}
 {{- define "tkc.preflight.enabled" -}}
-{{- if and (index .tkc.values "hooks") (or .tkc.models (include "curvine.own" .) (include "inference-operator.patch.enabled" .)) -}}
+{{- if and (index .tkc.values "hooks") (or .tkc.models (include "curvine.own" .) (include "inference-operator.patch.wanted" .)) -}}
 {{-   if .tkc.values.hooks.preflight.enabled }}true{{ end -}}
 {{- end -}}
 {{- end -}}
@@ -47,7 +47,7 @@ annotations:
 {{- if $hyperpod -}}
 {{-   $_ := set $config "operator" (dict "namespace" (include "tkc.preflight.operatorNamespace" .) "version" (include "tkc.scalar" (index $operator "version" | default ""))) -}}
 {{- end -}}
-{{- if include "inference-operator.patch.enabled" . -}}
+{{- if include "inference-operator.patch.wanted" . -}}
 {{-   $mechanism := include "inference-operator.patch.mechanism" . -}}
 {{-   $asked := dig "l2Patch" "webhook" "certificate" "source" "" $operator -}}
 {{-   $_ := set $config "patch" (dict "mechanism" $mechanism "certManager" (and (eq $mechanism "webhook") (eq $asked "certManager"))) -}}
@@ -129,7 +129,7 @@ annotations:
 {{- if include "curvine.own" . -}}
 {{-   $needs = append $needs (dict "namespace" .Release.Namespace "level" "privileged" "why" "the pool's workers use the nodes' disks, and its mounts need /dev/fuse") -}}
 {{- end -}}
-{{- if include "inference-operator.patch.enabled" . -}}
+{{- if include "inference-operator.patch.wanted" . -}}
 {{-   range $namespace, $_ := include "inference-operator.patch.targets" . | fromJson -}}
 {{-     $needs = append $needs (dict "namespace" $namespace "level" "privileged" "sure" false "why" "the operator's workers were seen to mount /dev/shm of the node where tiered storage is on") -}}
 {{-   end -}}

@@ -24,7 +24,7 @@
   resourceNames: {{ include "tkc.preflight.named" . }}
   verbs: [get]
 {{- end }}
-{{- if include "inference-operator.patch.enabled" . }}
+{{- if include "inference-operator.patch.wanted" . }}
 - apiGroups: [discovery.k8s.io]
   resources: [endpointslices]
   verbs: [list]
@@ -41,7 +41,7 @@
 {{- /* In the cluster. */ -}}
 {{- define "tkc.preflight.clusterRules" -}}
 {{- $hyperpod := include "tkc.preflight.hyperpod" . -}}
-{{- $patch := include "inference-operator.patch.enabled" . -}}
+{{- $patch := include "inference-operator.patch.wanted" . -}}
 # Nodes, and what of them is in use.
 - apiGroups: [""]
   resources: [nodes, pods]
