@@ -15,8 +15,10 @@ from . import l2root, l2root_config, names
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .patch.arguments import arguments as patch_arguments
+from .patchcheck.arguments import arguments as patch_check_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
+from .preflight.arguments import arguments as preflight_arguments
 from .storage.arguments import arguments as storage_arguments
 from .termination import leave_message, refuse
 
@@ -107,6 +109,8 @@ def _parser() -> argparse.ArgumentParser:
     keeper_arguments(keeper)
     pool_arguments(verbs)
     storage_arguments(verbs)
+    preflight_arguments(verbs)
+    patch_check_arguments(verbs)
     patch_arguments(verbs)
     return parser
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,13 +20,21 @@ PAGE = 500
 
 
 class ClusterError(Exception):
-    """The API server cannot be asked, or says no. ``fix``: what a person does about it; ``passes``: it may pass by."""
+    """The API server cannot be asked, or says no. ``fix``: what a person does about it; ``passes``: it may pass by.
+
+    ``status``: of the answer, 0 where there was none; ``message``: the API server's own words, where it had some.
+    """
 
     def __init__(
-        self, what: str, fix: str = "see the API server's message, and try again", passes: bool = False
+        self,
+        what: str,
+        fix: str = "see the API server's message, and try again",
+        passes: bool = False,
+        status: int = 0,
+        message: str = "",
     ) -> None:
         super().__init__(what)
-        self.fix, self.passes = fix, passes
+        self.fix, self.passes, self.status, self.message = fix, passes, status, message
 
 
 class Cluster(Protocol):
@@ -132,6 +140,34 @@ class KubernetesCluster:
             is not None
         )
 
+    def ask(
+        self,
+        doing: str,
+        method: str,
+        path: str,
+        namespace: str = "",
+        *,
+        body: JsonObject | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> JsonObject | None:
+        """Any object or list by its path; None if there is none. Raises ClusterError.
+
+        For kinds of others, which the client has no classes for, and for what it cannot say. ``doing``: "list nodes", for
+        messages; ``namespace`` as well. PATCH is a JSON merge patch.
+        """
+        client = self.api.api_client
+        kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
+
+        def call(namespace: str, _preload_content: bool, _request_timeout: float) -> Any:
+            request = client.param_serialize(
+                method, path, query_params=list((query or {}).items()), body=body, auth_settings=["BearerToken"],
+                header_params={"Accept": "application/json", "Content-Type": kind},
+            )  # fmt: skip
+            return client.call_api(*request, _request_timeout=_request_timeout).response
+
+        answer = self._call(doing, namespace, call, missing_ok=method in ("GET", "DELETE"))
+        return None if answer is None else _object(answer)
+
     def _owned(self, namespace: str, pod: str) -> JsonObject:
         account = str(self.pod(namespace, pod)["spec"]["serviceAccountName"])
         call = self.api.read_namespaced_service_account
@@ -178,19 +214,26 @@ class KubernetesCluster:
             answer = call(namespace=namespace, _preload_content=False, _request_timeout=CALL_SECONDS, **args)
             # Without preloading some versions of the client leave errors to the caller.
             if answer.status >= 400:
-                raise ApiException(status=answer.status, reason=answer.reason)
+                refused = ApiException(status=answer.status, reason=answer.reason)
+                refused.body = answer.data
+                raise refused
             return bytes(answer.data)
         except ApiException as err:
             if err.status == 404 and missing_ok:
                 return None
+            status, message = int(err.status or 0), _message(err.body)
             if err.status in (401, 403):
                 raise ClusterError(
                     f"may not {doing} {where} ({err.status} {err.reason})",
                     "install the chart's Role and RoleBinding of this hook, or use a kubeconfig that may",
+                    status=status,
+                    message=message,
                 ) from err
-            status = int(err.status or 0)
             raise ClusterError(
-                f"cannot {doing} {where}: {err.status} {err.reason}", passes=status == 429 or status >= 500
+                f"cannot {doing} {where}: {err.status} {err.reason}",
+                passes=status == 429 or status >= 500,
+                status=status,
+                message=message,
             ) from err
         except (HTTPError, OSError) as err:
             raise ClusterError(
@@ -214,6 +257,15 @@ def _object(answer: bytes) -> JsonObject:
     if not isinstance(found, dict):
         raise ClusterError(f"the API server's answer is not an object: {answer[:100]!r}")
     return found
+
+
+def _message(body: Any) -> str:
+    """Of a Status object; nothing if it is none."""
+    try:
+        found = json.loads(body or b"")
+    except (TypeError, ValueError):
+        return ""
+    return str(found.get("message") or "") if isinstance(found, dict) else ""
 
 
 def _event_time(event: JsonObject) -> str:

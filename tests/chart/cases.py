@@ -16,6 +16,8 @@ NUMBERS: Json = {
     "hooks": {
         "verify": {"deadlineSeconds": 1000000},
         "storageCheck": {"deadlineSeconds": 1000000, "fileSize": 10000000},
+        "preflight": {"deadlineSeconds": 1000000},
+        "patchCheck": {"deadlineSeconds": 1000000},
     },
     "models": {
         "tiny": {
@@ -406,7 +408,7 @@ CASES: dict[str, Json] = {
     "no-policies": overlay(
         {
             "networkPolicy": {"enabled": False},
-            "hooks": {"verify": {"enabled": False}, "storageCheck": {"enabled": False}},
+            "hooks": {name: {"enabled": False} for name in ("verify", "storageCheck", "preflight", "patchCheck")},
         }
     ),
     "nulls": overlay(

@@ -130,7 +130,9 @@ def test_it_may_look_at_pods_and_own_its_job(helm: Helm) -> None:
 def test_nobody_calls_it(helm: Helm) -> None:
     manifests = helm.template()
     policy = manifests.get("NetworkPolicy", NAME)["spec"]
-    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress"], [])
+    assert (policy["policyTypes"], policy["ingress"]) == (["Ingress", "Egress"], [])
+    # It asks the API server, wherever that is, and names.
+    assert policy["egress"] == [{"ports": [{"protocol": "TCP"}, {"protocol": "UDP", "port": 53}]}]
     assert (
         policy["podSelector"]["matchLabels"].items() <= job(manifests)["spec"]["template"]["metadata"]["labels"].items()
     )

@@ -52,7 +52,7 @@ def values(line: str, env: Json, **models: Json) -> Json:
     return {
         "lineOfBusiness": line,
         "l2": {"volume": {"type": "hostPath", "hostPath": {"path": f"/mnt/{line}"}}},
-        "hooks": {"verify": {"enabled": False}, "storageCheck": {"enabled": False}},
+        "hooks": {name: {"enabled": False} for name in ("verify", "storageCheck", "preflight")},
         "networkPolicy": {"enabled": False},
         "defaults": {
             "replicas": REPLICAS,

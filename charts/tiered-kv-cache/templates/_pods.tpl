@@ -56,11 +56,9 @@ failureThreshold: {{ .failures }}
 {{- /* Where a Pod beside the engines runs: where they do, since only their nodes may have the L2 volume and let anything in.
        It takes what all models agree on, and tolerates what any of them does. Context: root. */ -}}
 {{- define "tkc.pod.amongEngines" -}}
-{{- $tolerations := list -}}
 {{- $selector := deepCopy (first .tkc.models).spec.nodeSelector -}}
 {{- $affinities := list -}}
 {{- range .tkc.models -}}
-{{-   $tolerations = concat $tolerations .spec.tolerations -}}
 {{-   $other := .spec.nodeSelector -}}
 {{-   range $label := keys $selector -}}
 {{-     if ne (include "tkc.scalar" (index $selector $label)) (include "tkc.scalar" (index $other $label)) -}}
@@ -75,7 +73,7 @@ nodeSelector:
   {{ $label | quote }}: {{ include "tkc.scalar" $value | quote }}
 {{- end }}
 {{- end }}
-{{- with include "tkc.tolerations" (uniq $tolerations) }}
+{{- with include "tkc.pod.anywhereTolerated" . }}
 {{ . }}
 {{- end }}
 {{- $affinity := uniq $affinities }}
@@ -83,6 +81,15 @@ nodeSelector:
 affinity:
   nodeAffinity: {{ first $affinity }}
 {{- end }}
+{{- end -}}
+
+{{- /* Tolerations of a Pod that may run on any node: those of all models, and of the pool's masters where the release has no model.
+       Context: root. */ -}}
+{{- define "tkc.pod.anywhereTolerated" -}}
+{{- $tolerations := list -}}
+{{- range .tkc.models -}}{{- $tolerations = concat $tolerations .spec.tolerations -}}{{- end -}}
+{{- if and (not .tkc.models) (include "curvine.own" .) -}}{{- $tolerations = .tkc.values.curvine.masters.tolerations -}}{{- end -}}
+{{- include "tkc.tolerations" (uniq $tolerations) -}}
 {{- end -}}
 
 {{- /* Where servers listen: on every address. [::] takes IPv4 as well where a node has both; a node without IPv6 has no such

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from .. import names
+from .. import names, told
 from ..cluster import Cluster, ClusterError, KubernetesCluster, in_cluster
 from ..deadline import Deadline
 from ..findings import Finding, UsageError
@@ -23,7 +23,7 @@ from .run import run
 
 def main(args: argparse.Namespace) -> bool:
     """Run, print, write; True when everything passed. Raises UsageError."""
-    settings = _only(config.parse(*_config_text(args.config)), args.model)
+    settings = _only(config.parse(*told.text_of(args.config, names.ENV_VERIFY, "verify")), args.model)
     if args.deadline is not None and not args.deadline >= 1:
         raise UsageError(f"--deadline is {args.deadline:g}. Fix: give at least 1 second")
     deadline = Deadline(args.deadline if args.deadline is not None else settings.deadline_seconds)
@@ -62,23 +62,6 @@ def go_with_the_release(cluster: Cluster, namespace: str, pod: str, say: Callabl
         cluster.adopt(namespace, pod)
     except ClusterError as err:
         say(f"warning: {err}. Before helm uninstall, run: kubectl delete pod -n {namespace} {pod}")
-
-
-def _config_text(file: str | None) -> tuple[str, str]:
-    """The configuration's text and where it came from."""
-    if file == "-":
-        return sys.stdin.read(), "--config -"
-    if file:
-        try:
-            return Path(file).read_text(encoding="utf-8"), f"--config {file}"
-        except (OSError, UnicodeDecodeError) as err:
-            raise UsageError(f"--config {file} cannot be read: {err}. Fix: give a JSON file") from err
-    text = os.environ.get(names.ENV_VERIFY)
-    if not text:
-        raise UsageError(
-            f"there is nothing to verify. Fix: give --config FILE or set {names.ENV_VERIFY}, as the chart renders it"
-        )
-    return text, names.ENV_VERIFY
 
 
 def _only(settings: config.Settings, wanted: list[str] | None) -> config.Settings:

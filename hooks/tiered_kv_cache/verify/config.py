@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
+from .. import told
 from ..findings import UsageError
 
 MAX_TOKENS = 16
@@ -67,14 +68,7 @@ class Settings:
 
 def parse(text: str, source: str) -> Settings:
     """Read what the chart gives in TKC_VERIFY; raises UsageError with every fault, each naming ``source``."""
-    try:
-        raw = json.loads(text)
-    except ValueError as err:
-        raise UsageError(f"{source} is not JSON: {err}. Fix: give the object that the chart renders") from err
-    if not isinstance(raw, dict):
-        raise UsageError(
-            f"{source} must be an object, not {type(raw).__name__}. Fix: give the object that the chart renders"
-        )
+    raw = told.read(text, source)
     reader = _Reader(raw, source)
     models = reader.take("models", list, [])
     settings = Settings(

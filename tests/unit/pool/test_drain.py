@@ -12,8 +12,8 @@ import pytest
 from kubernetes import client
 
 from emulators.apiserver import JsonServer
+from emulators.times import Time
 from tiered_kv_cache.cluster import ClusterError, KubernetesCluster
-from tiered_kv_cache.deadline import Deadline
 from tiered_kv_cache.pool import drain as drains
 from tiered_kv_cache.pool.drain import Job, Part, Result
 
@@ -28,21 +28,6 @@ OWNERS = {"demo-tiny-engine": "engine", "demo-keeper": "keeper", "demo-client": 
     "demo-worker": "curvine-workers",
     "demo-master": "curvine-masters",
 }
-
-
-class Time:
-    """A clock that only sleeping moves."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        self.now += seconds
-
-    def deadline(self, seconds: float = 225.0) -> Deadline:
-        """By this clock."""
-        return Deadline(seconds, lambda: self.now, self.sleep)
 
 
 class Cluster:
@@ -104,7 +89,7 @@ def cluster() -> Cluster:
 def run(cluster: Cluster, others: str = "", force: bool = False) -> Result:
     """Drain the release demo."""
     todo = Job("kv", "demo", PARTS, others, force)
-    return drains.drain(todo, cluster, cluster.time.deadline(), lambda line: None)
+    return drains.drain(todo, cluster, cluster.time.deadline(225.0), lambda line: None)
 
 
 def test_each_part_goes_before_the_next_one(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 {{- define "tkc.validate.hooks" -}}
 {{- $values := .root.tkc.values -}}
 {{- $complete := include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "hooks.image.repository" "hooks.image.pullPolicy" "hooks.resources"
+      "hooks.preflight.enabled" "hooks.preflight.deadlineSeconds" "hooks.preflight.clusterRole" "hooks.patchCheck.enabled" "hooks.patchCheck.restart" "hooks.patchCheck.deadlineSeconds"
       "hooks.storageCheck.enabled" "hooks.storageCheck.deadlineSeconds" "hooks.verify.enabled" "hooks.verify.promptTokens" "hooks.verify.deadlineSeconds" "hooks.verify.resetL0" "hooks.verify.minSpeedup")) -}}
 {{- if and $complete (or .root.tkc.models (include "inference-operator.patch.wanted" .root)) -}}
 {{-   include "tkc.validate.image" (dict "faults" .faults "key" "hooks.image" "image" $values.hooks.image) -}}

@@ -1,0 +1,1 @@
+"""One module a subject; each check gives rows as it finds them."""
