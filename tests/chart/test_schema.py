@@ -39,6 +39,10 @@ ELEMENTS: Json = {
     },
 }
 FULL = {**DEFAULTS, **ELEMENTS}
+FULL["hooks"] = {
+    **DEFAULTS["hooks"],
+    "aws": {**DEFAULTS["hooks"]["aws"], "addons": [{"name": "metrics-server", "configuration": {"a": 1}}]},
+}
 FULL["l2"] = {
     **DEFAULTS["l2"],
     "keeper": {
@@ -73,7 +77,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
-    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels|configuration)$"
 )
 
 

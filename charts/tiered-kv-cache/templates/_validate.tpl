@@ -10,6 +10,7 @@
 {{- include "tkc.validate.network" $release -}}
 {{- include "tkc.validate.observability" $release -}}
 {{- include "tkc.validate.hooks" $release -}}
+{{- include "tkc.validate.aws" $release -}}
 {{- range .tkc.models -}}
 {{-   include "tkc.validate.model" (dict "root" $ "faults" $faults "model" .) -}}
 {{- end -}}

@@ -217,7 +217,6 @@ def test_time_out_then_the_rest_is_not_tried(account: Account) -> None:
     account.creates("metrics-server")
     account.addon("metrics-server", "CREATING")
     account.addon("metrics-server", "CREATING")
-    account.addon("metrics-server", "CREATING")
     result = account.run(wanted(addon, {"name": "cert-manager"}), deadline=25)
     assert "waiting: add-on metrics-server is CREATING, v1" in texts(result)
     assert [step.state for step in result.steps[1:]] == ["FAILED", "not tried"]

@@ -204,7 +204,7 @@ def test_time_out_while_waiting(account: Account) -> None:
     account.cluster()
     account.allows(UPDATE)
     account.updates()
-    for _ in range(3):
+    for _ in range(2):
         account.cluster("Updating")
     text = texts(account.run(APPLY, deadline=25))
     assert "the deadline of 25 s passed while waiting: cluster hp is Updating" in text
