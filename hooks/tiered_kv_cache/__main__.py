@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from . import l2root, l2root_config, names
+from .aws.arguments import arguments as aws_arguments
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .patch.arguments import arguments as patch_arguments
@@ -112,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
     preflight_arguments(verbs)
     patch_check_arguments(verbs)
     patch_arguments(verbs)
+    aws_arguments(verbs)
     return parser
 
 

@@ -380,6 +380,21 @@ CASES: dict[str, Json] = {
         },
         model(routing={"strategy": "session", "circuitBreaker": {"enabled": True}, "retries": {"attempts": 1}}),
     ),
+    "aws": overlay(
+        {
+            "hooks": {
+                "aws": {
+                    "enabled": True,
+                    "apply": True,
+                    "region": "eu-west-1",
+                    "clusterName": "hp",
+                    "roleArn": "arn:aws:iam::123456789012:role/bootstrap",
+                    "deadlineSeconds": 1000000,
+                    "addons": [{"name": "metrics-server", "configuration": {"replicas": 1000000, "text": "{{ }}"}}],
+                }
+            }
+        }
+    ),
     "no-models": {"models": {}},
     "l2-patch-by-policy": overlay(HYPERPOD, l2_patch(mechanism="policy", namespaces=PATCHED_NAMESPACES)),
     "l2-patch-by-webhook": overlay(

@@ -40,6 +40,10 @@ ELEMENTS: Json = {
     },
 }
 FULL = {**DEFAULTS, **ELEMENTS}
+FULL["hooks"] = {
+    **DEFAULTS["hooks"],
+    "aws": {**DEFAULTS["hooks"]["aws"], "addons": [{"name": "metrics-server", "configuration": {"a": 1}}]},
+}
 FULL["l2"] = {
     **DEFAULTS["l2"],
     "keeper": {
@@ -78,7 +82,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
     r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
-    r"|\.hyperpod\.(labels|tags)$|\.(namespaces|engines)$"
+    r"|\.hyperpod\.(labels|tags)$|\.(namespaces|engines|configuration)$"
 )
 
 

@@ -12,6 +12,7 @@
 {{- include "tkc.validate.observability" $release -}}
 {{- include "tkc.validate.hooks" $release -}}
 {{- include "tkc.validate.l2patch" $release -}}
+{{- include "tkc.validate.aws" $release -}}
 {{- range .tkc.models -}}
 {{-   include "tkc.validate.model" (dict "root" $ "faults" $faults "model" .) -}}
 {{- end -}}

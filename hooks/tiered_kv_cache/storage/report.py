@@ -31,8 +31,8 @@ def print_result(result: Result, out: IO[str]) -> None:
         table.add_row(name, *(both[index].shown if index in both else "-" for index in (0, 1)), verdict)
     console.print(table)
     for verdict, finding in result.findings():
-        _wrapped(f"{verdict:<8} {finding.what}", out)
-        _wrapped(f"{'do':<8} {finding.fix}", out)
+        wrapped(f"{verdict:<8} {finding.what}", out)
+        wrapped(f"{'do':<8} {finding.fix}", out)
     print(result.summary(), file=out, flush=True)
 
 
@@ -47,5 +47,6 @@ def message(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _wrapped(text: str, out: IO[str]) -> None:
+def wrapped(text: str, out: IO[str]) -> None:
+    """Print a sentence that hangs beside its first word."""
     print("\n".join(textwrap.wrap(text, WIDTH, subsequent_indent=" " * 9, break_long_words=False)), file=out)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from .. import told
 from ..findings import UsageError
+from ..reader import Reader
 
 MAX_TOKENS = 16
 """Tokens that each measured request generates."""
@@ -68,8 +67,7 @@ class Settings:
 
 def parse(text: str, source: str) -> Settings:
     """Read what the chart gives in TKC_VERIFY; raises UsageError with every fault, each naming ``source``."""
-    raw = told.read(text, source)
-    reader = _Reader(raw, source)
+    reader = Reader(told.read(text, source), source)
     models = reader.take("models", list, [])
     settings = Settings(
         models=tuple(_model(reader, entry, i) for i, entry in enumerate(models)),
@@ -94,12 +92,12 @@ def parse(text: str, source: str) -> Settings:
     return settings
 
 
-def _model(parent: _Reader, raw: Any, index: int) -> ModelSpec:
+def _model(parent: Reader, raw: Any, index: int) -> ModelSpec:
     where = f"models[{index}]"
     if not isinstance(raw, dict):
         parent.fault(where, raw, "an object")
         raw = {}
-    reader = _Reader(raw, f"{parent.source}: {where}", parent.faults)
+    reader = Reader(raw, f"{parent.source}: {where}", parent.faults)
     name = reader.take("name", str)
     model = ModelSpec(
         name=name,
@@ -128,51 +126,3 @@ def _model(parent: _Reader, raw: Any, index: int) -> ModelSpec:
                 reader.fault(key, value, "what the chart rendered, since l2 is true")
     reader.unknown()
     return model
-
-
-class _Reader:
-    """Takes typed keys out of an object and remembers what is wrong."""
-
-    def __init__(self, raw: dict[str, Any], source: str, faults: list[str] | None = None) -> None:
-        self.raw, self.source = raw, source
-        self.faults: list[str] = faults if faults is not None else []
-        self._known: set[str] = set()
-
-    def fault(self, key: str, value: Any, wanted: str) -> None:
-        self.faults.append(f"{self.source}: {key} is {json.dumps(value)}. Fix: give {wanted}")
-
-    def take(self, key: str, kind: type, default: Any = None) -> Any:
-        self._known.add(key)
-        value = self.raw.get(key, default)
-        if not isinstance(value, kind):
-            self.fault(key, value, {str: "a string", bool: "true or false", list: "a list"}[kind])
-            return kind()
-        return value
-
-    def number(self, key: str, default: float | None = None, least: float = 0) -> float:
-        self._known.add(key)
-        value = self.raw.get(key, default)
-        # bool is an int in Python, and Python's JSON knows NaN and Infinity.
-        if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < inf:
-            self.fault(key, value, f"a number of at least {least:g}")
-            return least
-        return value
-
-    def whole(self, key: str, default: int | None = None, least: int = 0) -> int:
-        value = self.number(key, default, least)
-        if value != int(value):
-            self.fault(key, value, "a whole number")
-        return int(value)
-
-    def whole_or_null(self, key: str, least: int = 0) -> int | None:
-        """A whole number, or a null that is written out; a key that is absent is a fault."""
-        if key in self.raw and self.raw[key] is None:
-            self._known.add(key)
-            return None
-        return self.whole(key, least=least)
-
-    def unknown(self) -> None:
-        for key in sorted(self.raw.keys() - self._known):
-            self.faults.append(
-                f"{self.source}: unknown key {key}. Fix: use a chart and a hooks image of the same version"
-            )
