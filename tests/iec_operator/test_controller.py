@@ -64,7 +64,7 @@ def test_foreign_edits_are_reverted(complete: Endpoint) -> None:
         {"spec": {"template": {"spec": {"volumes": [*before["spec"]["template"]["spec"]["volumes"], {"name": "mine", "emptyDir": {}}]}}}},
         {"spec": {"template": {"metadata": {"annotations": {"mine": "1"}}}}},
         {"spec": {"replicas": 5}},
-        {"metadata": {"labels": {name: None for name in before["metadata"]["labels"]}}},
+        {"metadata": {"labels": dict.fromkeys(before["metadata"]["labels"])}},
     )  # fmt: skip
 
     def as_before() -> bool:
