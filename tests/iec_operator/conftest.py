@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
-from chart.helm import LOADER
+from emulators.operator.definitions import definitions
 from emulators.operator.names import GROUP, PLURAL
 from scheduling.api import Api
 from scheduling.controlplane import ControlPlane, start
@@ -20,7 +19,6 @@ from unit.emulators.iecs import SPEC, iec
 
 from .running import Endpoint, Json, Operator
 
-CRDS = Path(__file__).parents[1] / "crds"
 _NUMBER = itertools.count(1)
 
 
@@ -34,8 +32,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     processes = Processes(folder)
     try:
         plane = start(Path(programs), folder, processes)
-        for path in sorted(CRDS.glob("*.yaml")):
-            plane.api.apply(yaml.load(path.read_text(), Loader=LOADER))
+        for each in definitions("3.7"):
+            plane.api.apply(each)
         for number in range(2):
             plane.api.create("/api/v1/nodes", node(f"node-{number}", SPEC["instanceType"]))
         plane.api.wait_for(f"/apis/{GROUP}/v1/{PLURAL}")

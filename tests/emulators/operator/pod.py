@@ -46,7 +46,7 @@ def template(iec: Json, options: Options) -> Json:
     spec: Json = {"containers": running, "volumes": _volumes(iec, mode, kubernetes)}
     if inits:
         spec["initContainers"] = inits
-    for key in ("schedulerName", "serviceAccountName", "tolerations"):
+    for key in ("schedulerName", "serviceAccountName", "tolerations", "priorityClassName"):
         if kubernetes.get(key):
             spec[key] = kubernetes[key]
     if affinity := _affinity(iec):
