@@ -35,7 +35,7 @@ def test_an_edit_of_the_iec_is_rendered(complete: Endpoint) -> None:
 def test_an_iec_that_says_the_same_is_no_change(complete: Endpoint) -> None:
     deployment = complete.deployment()
     assert deployment
-    complete.edit({"tags": [{"key": "a", "value": "b"}]})
+    complete.edit({"tags": [{"name": "a", "value": "b"}]})
     generation = complete.iec()["metadata"]["generation"]
     complete.until("the edit was seen", lambda: complete.iec()["status"]["observedGeneration"] == generation)
     after = complete.deployment()
@@ -70,7 +70,7 @@ def test_foreign_edits_are_reverted(complete: Endpoint) -> None:
     def as_before() -> bool:
         now = complete.deployment()
         assert now
-        return bool(now["spec"] == before["spec"] and now["metadata"]["labels"] == before["metadata"]["labels"])
+        return bool(now["spec"] == before["spec"] and now["metadata"].get("labels") == before["metadata"]["labels"])
 
     for edit in edits:
         complete.api.patch(complete.deployment_path, edit)

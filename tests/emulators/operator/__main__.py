@@ -7,6 +7,7 @@ import json
 import logging
 from pathlib import Path
 
+import urllib3
 from kubernetes import client, config
 
 from .controller import Controller
@@ -51,6 +52,8 @@ def main() -> None:
     else:
         config.load_incluster_config()
         api = client.ApiClient()
+    if not api.configuration.verify_ssl:
+        urllib3.disable_warnings()
     Controller(api, chosen).run()
 
 
