@@ -63,9 +63,12 @@ def operator(running: Operator, version: str) -> Operator:
 
 
 @pytest.fixture
-def endpoint(cluster: ControlPlane, running: Operator) -> Endpoint:
-    """A namespace for an endpoint; nothing in it yet."""
-    return Endpoint(cluster.api, _namespace(cluster.api), running)
+def endpoint(cluster: ControlPlane, running: Operator) -> Iterator[Endpoint]:
+    """A namespace for an endpoint; nothing in it yet, and nothing that the next operator would render at the end."""
+    made = Endpoint(cluster.api, _namespace(cluster.api), running)
+    yield made
+    if made.found(f"{made.path}/{made.NAME}"):
+        made.delete()
 
 
 @pytest.fixture

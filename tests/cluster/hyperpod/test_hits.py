@@ -25,7 +25,7 @@ def served(hyperpod: Helm, operator: Operator, with_engines: list[str], api: Api
     assert done.ok, done.text
     endpoint = Endpoint(api, hyperpod.namespace, hyperpod.release, MODEL)
     endpoint.ready(2, timeout_s=600)
-    endpoint.complete()
+    endpoint.served()
     yield endpoint
     hyperpod.uninstall()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -17,6 +17,7 @@ from .endpoint import Endpoint
 from .patched import Watched
 
 Sleepers = list[str]
+Lost = Callable[[str], AbstractContextManager[None]]
 
 
 @pytest.fixture(scope="module", params=["policy", "webhook"])
@@ -41,7 +42,7 @@ def serving(watched: Watched, operator: Operator, with_sleepers: Sleepers, endpo
     """Two patched Pods of v3.2 before, and no unpatched Pod until the end."""
     operator.run("3.2", *with_sleepers)
     endpoint.ready(2)
-    endpoint.complete()
+    endpoint.served()
     yield endpoint
     watched.unharmed()
 
@@ -71,7 +72,7 @@ def test_a_foreign_edit_of_the_deployment(serving: Endpoint) -> None:
 
     wait_for("reverted", reverted)
     serving.ready(2)
-    serving.complete()
+    serving.served()
 
 
 def test_the_operator_restarted(serving: Endpoint, operator: Operator) -> None:
@@ -80,7 +81,7 @@ def test_the_operator_restarted(serving: Endpoint, operator: Operator) -> None:
     wait_for("no Pods", lambda: not serving.pods(), 120)
     operator.start()
     serving.ready(2)
-    serving.complete()
+    serving.served()
 
 
 def test_the_operator_upgraded(serving: Endpoint, operator: Operator, with_sleepers: Sleepers) -> None:
@@ -89,7 +90,7 @@ def test_the_operator_upgraded(serving: Endpoint, operator: Operator, with_sleep
         before = serving.uids()
         operator.run(version, *with_sleepers)
         serving.replaced(before)
-        serving.complete()
+        serving.served()
 
 
 def test_operators_that_hand_on_the_users_variables_otherwise(
@@ -110,11 +111,11 @@ def test_scale_out(serving: Endpoint) -> None:
     serving.ready(2)
 
 
-def test_a_node_lost(serving: Endpoint, lost: Callable[[str], object]) -> None:
+def test_a_node_lost(serving: Endpoint, lost: Lost) -> None:
     before = serving.pods()
     node = before[0].spec.node_name
     there = {each.metadata.uid for each in before if each.spec.node_name == node}
-    with lost(node):  # type: ignore[attr-defined]
+    with lost(node):
         wait_for("Pods elsewhere", lambda: not there & serving.uids(), 300)
         serving.ready(2)
         assert all(each.spec.node_name != node for each in serving.pods())
@@ -122,7 +123,7 @@ def test_a_node_lost(serving: Endpoint, lost: Callable[[str], object]) -> None:
 
 
 @pytest.fixture
-def lost(api: Api) -> Callable[[str], object]:
+def lost(api: Api) -> Lost:
     """A node as if its power were cut: its kubelet stops, and an administrator says so."""
     kind = Kind()
 
@@ -131,7 +132,7 @@ def lost(api: Api) -> Callable[[str], object]:
 
     def ready(node: str) -> bool:
         conditions = {each.type: each.status for each in api.core.read_node(node).status.conditions}
-        return conditions["Ready"] == "True"
+        return bool(conditions["Ready"] == "True")
 
     @contextmanager
     def away(node: str) -> Iterator[None]:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 from typing import Any
 
-import yaml
+from crds.endpoints import definition
 
 from .names import PLURAL
 from .options import Json
 
-FOLDER = Path(__file__).parents[2] / "crds"
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
+PLURALS = (PLURAL, "jumpstartmodels", "sagemakerendpointregistrations")
 _ANY: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _TEXTS: Json = {"type": "object", "additionalProperties": {"type": "string"}}
 NEWER: list[tuple[tuple[int, int], str, Json]] = [
@@ -34,7 +31,7 @@ is as well, but their places are inferred."""
 def definitions(version: str) -> list[Json]:
     """Every definition: those of v3.2 as they are, and the fields that a later version adds to the endpoints."""
     numbers = tuple(int(part) for part in version.split("."))
-    found = [yaml.load(path.read_text(), Loader=LOADER) for path in sorted(FOLDER.glob("*.yaml"))]
+    found = [copy.deepcopy(definition(plural)) for plural in PLURALS]
     for each in found:
         if each["spec"]["names"]["plural"] != PLURAL:
             continue

@@ -30,9 +30,10 @@ GUARDED = {**PARAMETERS, "default.adapter": "guarded"}
 URL = "fs://localhost:0/run/tkc/l2/"
 
 
-def pod(version: str, *variants: str, **changes: object) -> Json:
-    """A Pod as its ReplicaSet creates it."""
-    made = render(iec(kubernetes=OURS, **changes), Options(version, variants=frozenset(variants)))  # type: ignore[arg-type]
+def pod(version: str, *variants: str, options: Options | None = None, **changes: object) -> Json:
+    """A Pod as its ReplicaSet creates it; `options` in place of version and variants."""
+    options = options or Options(version, variants=frozenset(variants))
+    made = render(iec(kubernetes=OURS, **changes), options)  # type: ignore[arg-type]
     template = of_kind(made, "Deployment", "qwen")["spec"]["template"]
     metadata = {**template["metadata"], "generateName": "qwen-", "namespace": "default"}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
