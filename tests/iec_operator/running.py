@@ -52,7 +52,7 @@ class Operator:
             self._process.stop()
         self._process = None
 
-    def until(self, what: str, condition: Any, timeout_s: float = 60) -> None:
+    def until(self, what: str, condition: Any, timeout_s: float = 300) -> None:
         """Poll until it holds.
 
         Raises:

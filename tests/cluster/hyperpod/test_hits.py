@@ -13,6 +13,7 @@ from local_cluster.helm import Helm
 from ..api import Api
 from ..conftest import MODEL
 from ..engines import prompt_of
+from ..test_apart import shares_within
 from .endpoint import Endpoint
 from .patched import Watched
 
@@ -37,16 +38,7 @@ def test_every_pod_is_patched(served: Endpoint, hyperpod: Helm) -> None:
 
 
 def test_the_second_pod_reads_what_the_first_computed(served: Endpoint) -> None:
-    prompt = prompt_of("hyperpod")
-    first, second = served.pods()
-    before = served.counters(first)
-    cold = served.fill(first, prompt)
-    done = served.counters(first).since(before)
-    assert (done.l0, done.l1, done.l2, done.external) == (0, 0, 0, 0), f"foreign hits {done}"
-    warm, done = served.hits(second, prompt)
-    assert (done.l0, done.l1, done.l2) == (0, 0, cold.full_chunks)
-    assert done.external == cold.full_chunks
-    assert warm.text == cold.text
+    shares_within(served, prompt_of("hyperpod"))
 
 
 @pytest.mark.parametrize("router", [True, False], ids=["router", "service"])
