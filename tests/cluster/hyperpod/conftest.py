@@ -27,6 +27,7 @@ HYPERPOD = VALUES.parent / "hyperpod.yaml"
 LIGHT = VALUES.parent / "hyperpod-light.yaml"
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """After all else: with the definitions in the cluster `platform: auto` means hyperpod to every release."""
     here = Path(__file__).parent

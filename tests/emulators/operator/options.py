@@ -19,11 +19,13 @@ VARIANTS = {
 MULTI_PROCESS_SINCE = (3, 7)
 """The first version with LMCache's multi-process mode (observed in AWS's release notes)."""
 
-SLEEP = ["python", "-c", "import signal; signal.sigwait({signal.SIGTERM})"]
-"""A container that does nothing, in an image with Python."""
+SLEEP = ["python", "-c", "import signal as s; s.pthread_sigmask(s.SIG_BLOCK, {s.SIGTERM}); s.sigwait({s.SIGTERM})"]
+"""A container that does nothing until it is to end, in an image with Python. The kernel drops a signal that a container's first process
+neither blocks nor handles."""
 
 RELAY = """\
-import asyncio, sys
+import asyncio, os, signal, sys
+signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
 async def pump(reader, writer):
     try:
         while data := await reader.read(65536):

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import socket
+import subprocess
+import sys
+import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 import yaml
 
 from emulators.operator.names import SYSTEM
-from emulators.operator.options import VARIANTS, Images, Json, Options
+from emulators.operator.options import RELAY, SLEEP, VARIANTS, Images, Json, Options
 from emulators.operator.overrides import check, merge_patch
 from emulators.operator.pod import Refused
 from emulators.operator.render import render
+from ports import free_ports
 
 from .iecs import container, iec, of_kind, variables, worker
 
@@ -247,6 +254,49 @@ def test_side_images_run_a_relay_to_the_worker() -> None:
     proxy = container(render(iec(), Options(images=Images(side="python"))), "sidecar-reverse-proxy")
     assert proxy["image"] == "python"
     assert proxy["command"][-2:] == ["8081", "8000"]
+
+
+@contextmanager
+def running(*command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """The command by this Python, for as long as the block lasts."""
+    process = subprocess.Popen([sys.executable, *command[1:]])
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_relay_hands_a_request_on_and_ends_when_told() -> None:
+    listening, target = free_ports(2)
+    with (
+        socket.create_server(("127.0.0.1", target)) as server,
+        running("python", "-c", RELAY, str(listening), str(target)) as relay,
+    ):
+        while True:
+            try:
+                near = socket.create_connection(("127.0.0.1", listening))
+                break
+            except ConnectionRefusedError:
+                time.sleep(0.05)
+        far, _ = server.accept()
+        with near, far:
+            near.sendall(b"ask")
+            assert far.recv(16) == b"ask"
+            far.sendall(b"answer")
+            assert near.recv(16) == b"answer"
+        relay.terminate()
+        assert relay.wait() == 0
+
+
+def test_a_sleeper_ends_when_told() -> None:
+    """With the signal blocked beforehand, it cannot come too early."""
+    blocked = "import os, signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, {s.SIGTERM}); os.execv(sys.executable, sys.argv[1:])"
+    with running("python", "-c", blocked, *SLEEP) as sleeper:
+        while b"execv" in Path(f"/proc/{sleeper.pid}/cmdline").read_bytes():
+            time.sleep(0.05)
+        sleeper.terminate()
+        assert sleeper.wait() == 0
 
 
 OVERRIDES: Json = {
