@@ -11,11 +11,6 @@ import pytest
 from chart.helm import Helm
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    """--update-golden rewrites tests/chart/golden; review the difference before you commit it."""
-    parser.addoption("--update-golden", action="store_true", help="rewrite the golden manifests")
-
-
 @pytest.fixture(scope="session")
 def helm() -> Helm:
     """The helm under test."""

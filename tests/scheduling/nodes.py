@@ -29,7 +29,8 @@ MIXED = Pool("p4de.24xlarge", 20)
 """Further nodes, for Pods of all sizes."""
 
 
-def _node(name: str, instance_type: str) -> Json:
+def node(name: str, instance_type: str) -> Json:
+    """A node with room for many Pods."""
     room = {"cpu": "192", "memory": "2Ti", "ephemeral-storage": "2Ti", "pods": "110", GPU: str(GPUS_PER_NODE)}
     labels = {
         "kubernetes.io/hostname": name,
@@ -50,7 +51,7 @@ def add_nodes(api: Api, processes: Processes) -> None:
     pools = [*POOLS.values(), MIXED]
     for pool in pools:
         for index in range(pool.nodes):
-            api.create("/api/v1/nodes", _node(f"{pool.instance_type.replace('.', '-')}-{index:02}", pool.instance_type))
+            api.create("/api/v1/nodes", node(f"{pool.instance_type.replace('.', '-')}-{index:02}", pool.instance_type))
 
     def ready() -> bool:
         conditions = [

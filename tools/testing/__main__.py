@@ -53,10 +53,14 @@ def curvine() -> int:
     return 0 if cluster("curvine") else 1
 
 
-def scheduling() -> bool:
-    """Rollouts in a full cluster of 100 nodes: a real control plane as plain processes, and KWOK for the nodes."""
-    os.environ["PROGRAMS"] = str(control_plane())
-    return pytest("-q", "tests/scheduling")()
+def on_control_plane(tests: str) -> Part:
+    """A part that runs on a real control plane of plain processes, with KWOK for the nodes."""
+
+    def run() -> bool:
+        os.environ["PROGRAMS"] = str(control_plane())
+        return pytest("-q", tests)()
+
+    return run
 
 
 def patch() -> bool:
@@ -73,7 +77,8 @@ PARTS: dict[str, Part] = {
     "router": pytest("-q", "-n", "auto", "tests/router"),
     "faults": pytest("-q", "tests/faultfs", "tests/l2faults", "tests/pool_mount"),
     "property": pytest("-q", "-n", "auto", "tests/property"),
-    "scheduling": scheduling,
+    "operator": on_control_plane("tests/iec_operator"),
+    "scheduling": on_control_plane("tests/scheduling"),
     "cluster": cluster,
 }
 RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart", "patch"], **{name: [name] for name in PARTS}}
@@ -84,7 +89,7 @@ def main() -> int:
     parser.add_argument("run", choices=[*RUNS, "golden", "drills", "curvine", "render-bench"])
     chosen = parser.parse_args().run
     if chosen == "golden":
-        return 0 if pytest("-q", "tests/chart", "--update-golden")() else 1
+        return 0 if pytest("-q", "tests/chart", "tests/unit/emulators", "--update-golden")() else 1
     if chosen == "render-bench":
         return scale.run(environment())
     os.environ.setdefault("PYTHONUNBUFFERED", "1")
