@@ -44,4 +44,4 @@ golden:     ## rewrite the golden manifests; review the diff
 	@$(RUN) testing golden
 
 lock:       ## resolve locks/dev.txt again
-	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
+	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
