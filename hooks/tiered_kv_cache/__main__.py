@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from . import l2root, l2root_config, names
+from .bench.arguments import arguments as bench_arguments
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .pool import mounts
@@ -106,6 +107,7 @@ def _parser() -> argparse.ArgumentParser:
     keeper_arguments(keeper)
     pool_arguments(verbs)
     storage_arguments(verbs)
+    bench_arguments(verbs)
     return parser
 
 

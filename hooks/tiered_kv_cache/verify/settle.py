@@ -19,6 +19,7 @@ def settled(
     before: Counters,
     tokens: float,
     enough: Callable[[Counters], bool],
+    *,
     wait: Deadline,
     poll: float,
 ) -> Counters:

@@ -239,7 +239,7 @@ class Measurement:
     def _settled(self, target: Target, before: Counters, enough: Callable[[Counters], bool]) -> Counters:
         """What moved since ``before``, once it shows the request and ``enough``, or after SETTLE_SECONDS."""
         wait = self.deadline.within(SETTLE_SECONDS)
-        return settled(target.counters, before, len(self.ids), enough, wait, POLL_SECONDS)
+        return settled(target.counters, before, len(self.ids), enough, wait=wait, poll=POLL_SECONDS)
 
     def _wait_stored(self, start: Counters) -> None:
         """Wait until the first Pod has written all full chunks to L2; it does so after its answer."""
