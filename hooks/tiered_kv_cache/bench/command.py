@@ -90,7 +90,9 @@ def _places(args: argparse.Namespace, deadline: Deadline, key: str, closing: lis
         cluster = KubernetesCluster.connect(args.kubeconfig, args.context)
         reach = way_to_pods(args, cluster)
         closing.append(reach)
-        spots = of_release(cluster, reach, namespace=args.namespace, release=args.release, model=args.model, deadline=deadline, key=key)
+        spots = of_release(
+            cluster, reach, namespace=args.namespace, release=args.release, model=args.model, deadline=deadline, key=key
+        )
     served = args.served_name or (spots[0].client.model if spots else "")
     front = [of_url(url, served, deadline, key) for url in args.url]
     if spots and front:
