@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart router faults property scheduling cluster drills test-curvine images render-bench schema golden lock
+.PHONY: up down status test test-fast lint unit chart router faults property scheduling cluster drills test-curvine images bench render-bench schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -33,6 +33,9 @@ test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<referen
 
 images:     ## build the container images
 	@$(RUN) local_cluster images
+
+bench:      ## how fast each tier of the demo answers, with figures: VARIANT=<name> OUT=<folder> BUDGET=<seconds>
+	@VARIANT=$(VARIANT) OUT=$(OUT) BUDGET=$(BUDGET) CONVERSATIONS=$(CONVERSATIONS) $(RUN) local_cluster bench
 
 render-bench:  ## seconds for 200 models; PEER=<folder of production-stack's chart> beside ours
 	@PEER=$(PEER) $(RUN) testing render-bench

@@ -86,8 +86,9 @@ def _proof(record: Record) -> Judgement:
 def _control(found: list[Compared]) -> Judgement:
     question = "a cold request is like another cold one"
     controls = [c for c in found if c.key.experiment == SWEEP and (c.above, c.below) == (COLD, CONTROL)]
+    controls = [c for c in controls if c.ratio.low is not None]
     if not controls:
-        return Judgement(question, NOT_MEASURED)
+        return Judgement(question, NOT_MEASURED, why="too few repetitions for an interval")
     # The one that is farthest off, unless its own interval says that it may be 1.
     off = [c for c in controls if not (_within(c.ratio) or 1 / NEAR <= c.ratio.value <= NEAR)]
     worst = max(off or controls, key=lambda c: max(c.ratio.value, 1 / c.ratio.value))
@@ -103,12 +104,10 @@ def _goal(question: str, ratio: Ratio | None, wanted: float, least: bool) -> Jud
     """Reached or missed when the whole interval says so; between them, unclear."""
     if ratio is None:
         return Judgement(question, NOT_MEASURED)
-    low, high = (
-        (ratio.low, ratio.high) if ratio.low is not None and ratio.high is not None else (ratio.value, ratio.value)
-    )
-    good, bad = (low >= wanted, high < wanted) if least else (high <= wanted, low > wanted)
-    why = "" if ratio.low is not None else "too few repetitions for an interval"
-    return Judgement(question, REACHED if good else MISSED if bad else OPEN_QUESTION, ratio, why)
+    if ratio.low is None or ratio.high is None:
+        return Judgement(question, OPEN_QUESTION, ratio, "too few repetitions for an interval")
+    good, bad = (ratio.low >= wanted, ratio.high < wanted) if least else (ratio.high <= wanted, ratio.low > wanted)
+    return Judgement(question, REACHED if good else MISSED if bad else OPEN_QUESTION, ratio)
 
 
 def _not_slower(found: list[Compared]) -> list[Judgement]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..findings import UsageError, shorten
 from .judge import MISSED, NOT_MEASURED, OPEN_QUESTION, REACHED, SOUND, UNSOUND, Judgement, Verdict, judge
-from .record import Key, Record
+from .record import Key, Level, Record
 from .settings import EXPERIMENTS
 from .stats import Ratio, Spread
 from .summary import TOTAL, TOTALS, TTFT, Cell, cells, compare, ratios, values
@@ -59,6 +59,9 @@ def print_record(record: Record, to: Console) -> Verdict:
         mine = [c for c in all_cells if c.key.experiment == experiment]
         if mine:
             to.print(_medians(experiment, mine))
+        levels = [level for level in record.levels if level.key.experiment == experiment]
+        if levels:
+            to.print(_levels(experiment, levels))
         pairs = [r for r in all_ratios if r.key.experiment == experiment]
         if pairs:
             to.print(_table(f"{experiment}: ratios of TTFT medians", ("where", "ratio", "value", "95 %"), [
@@ -93,6 +96,20 @@ def _medians(experiment: str, found: Sequence[Cell]) -> Table:
         )
         for c in found
     ])  # fmt: skip
+
+
+def _levels(experiment: str, found: Sequence[Level]) -> Table:
+    """Throughput and hit tokens of all requests of a level together: beside others no request has counters of its own."""
+    tiers = ("L0", "L1", "L2", "L1 or L2", "computed")
+    columns = ("where", "prompts", "requests", "errors", "requests/s", "tokens/s", *tiers, "")
+    rows = []
+    for level in found:
+        seconds, t = max(level.seconds, 1e-9), level.tokens
+        counted = [f"{n:g}" for n in (t.l0, t.l1, t.l2, t.either, t.computed)] if t else ["-"] * len(tiers)
+        rows.append([place_of(level.key), level.key.condition, str(level.requests), str(level.errors),
+                     f"{level.requests / seconds:.2f}", f"{level.output_tokens / seconds:.1f}", *counted,
+                     "saturated" if level.saturated else ""])  # fmt: skip
+    return _table(f"{experiment}: all requests of a level together", columns, rows)
 
 
 def _times(spread: Spread | None) -> tuple[str, str, str, str]:
