@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .bench import Bench
+from .client import Prompt
 from .record import AGAIN, COLD, FIRST, Key
 from .settings import DIALOGUE
 
@@ -37,7 +38,7 @@ async def _cold(bench: Bench, turns: list[int], repetition: int) -> None:
 async def _real(bench: Bench, turns: list[int], repetition: int) -> None:
     spots = bench.dice.sample(bench.places.spots, len(bench.places.spots))
     writer, reader = spots[0], spots[-1]
-    prompts = []
+    prompts: list[Prompt] = []
     start = await bench.counters(writer)
     for number, size in enumerate(turns, 1):
         prompts.append(bench.prompts.more(prompts[-1], size) if prompts else bench.prompts.fresh(size))

@@ -16,7 +16,13 @@ if TYPE_CHECKING:
 
 COLOURS = {COLD: "#c0392b", CONTROL: "#e6a09a", L2: "#1f77b4", OTHER: "#1f77b4", L1: "#2ca02c", L0: "#7f7f7f", WARM: "#7f7f7f",
            FIRST: "#c0392b", AGAIN: "#1f77b4", SHARED: "#1f77b4"}  # fmt: skip
-STYLE = {"svg.fonttype": "none", "svg.hashsalt": "bench", "font.size": 9, "axes.grid": True, "grid.alpha": 0.3}
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "bench",
+    "font.size": 9,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+}
 """Text stays text in SVG, and the same figures make the same bytes."""
 SIZE = (7.0, 4.2)
 
@@ -44,7 +50,7 @@ def draw(record: Record, folder: Path) -> list[Path]:
         "replay": (REPLAY, lambda axes: _rounds(axes, found, REPLAY, (FIRST, AGAIN))),
     }
     files = []
-    with mpl.rc_context({"backend": "agg", **STYLE}):
+    with mpl.rc_context(STYLE):
         for name, (experiment, paint) in parts.items():
             if any(c.key.experiment == experiment and c.ttft for c in found):
                 files += _save(record, paint, folder, name)
@@ -108,7 +114,7 @@ def _dialogue(axes: Axes, found: Sequence[Cell], totals: Sequence[Compared]) -> 
                  color=COLOURS[condition], alpha=0.5 if condition == COLD else 1.0, capsize=2)  # fmt: skip
     ours = [c.ratio.value for c in totals if c.key.turn == TOTALS and (c.above, c.below) == (FIRST, AGAIN)]
     said = f"first/again in sum: ours {ours[0]:.2f}x" if ours else "first/again in sum: not measured"
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     _name(axes, f"Dialogue of four turns; {said}, published {published.DIALOGUE:.2f}x", "turn", "whole answer, ms")
 
 
@@ -130,7 +136,7 @@ def _rounds(axes: Axes, found: Sequence[Cell], experiment: str, conditions: Sequ
     for condition in conditions:
         _line(axes, [c for c in found if c.key.experiment == experiment and c.key.condition == condition],
               lambda c: float(c.key.turn or 0), condition)  # fmt: skip
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.locator_params(axis="x", integer=True)
     _name(axes, f"{experiment}: TTFT by round (medians; bars: quartiles)", "round", "TTFT, ms")
 
 

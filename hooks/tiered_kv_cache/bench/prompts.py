@@ -63,7 +63,7 @@ class Prompts:
         at = self._dice.randrange(len(self._ids))
         story = (self._ids[at:] + self._ids * (need // len(self._ids) + 1))[:need]
         head = [self._dice.choice(self._ids) for _ in range(min(HEAD, need))]
-        return [*start, *head, *story[len(head) :]]  # type: ignore[list-item]
+        return [*start, *head, *story[len(head) :]]
 
     def head(self, prompt: Prompt, tokens: int) -> Prompt:
         """The first ``tokens`` tokens of a prompt from here."""

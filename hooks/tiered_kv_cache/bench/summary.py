@@ -96,7 +96,7 @@ def values(record: Record, key: Key, metric: str = TTFT) -> list[float]:
 
 
 def _of(sample: Sample, metric: str) -> list[float]:
-    found = {TTFT: [sample.ttft_ms], TOTAL: [sample.total_ms], GAP: list(sample.gaps_ms)}[metric]
+    found: list[float | None] = {TTFT: [sample.ttft_ms], TOTAL: [sample.total_ms], GAP: [*sample.gaps_ms]}[metric]
     return [v for v in found if v is not None]
 
 

@@ -10,10 +10,11 @@ import pytest
 from tiered_kv_cache import __main__, cluster
 from tiered_kv_cache.bench import bench, command, dialogue, load, replay
 from tiered_kv_cache.bench.record import Record
+from tiered_kv_cache.bench.record import load as load_record
 from tiered_kv_cache.verify.reach import PodIp
 from unit.hooks.conftest import Release, pair, release
 
-__all__ = ["pair", "release"]
+__all__ = ["Release", "pair", "release"]
 RELEASE = ["--namespace", "kv", "--release", "demo"]
 
 
@@ -39,8 +40,8 @@ def connected(release: Release, monkeypatch: pytest.MonkeyPatch) -> Release:
 
 def bench_run(out: Path, *words: str) -> tuple[int, Record]:
     """Exit code and record of one run."""
-    code = __main__.main(["bench", "run", "--out", str(out), "--budget", "60", *words])
-    return code, command.load(str(out / "result.json"))
+    code = __main__.main(["bench", "run", "--out", str(out), "--budget", "3000", *words])
+    return code, load_record(str(out / "result.json"))
 
 
 def short(experiments: str, **more: Any) -> list[str]:

@@ -30,4 +30,4 @@ def test_what_the_environment_says() -> None:
 
 def test_no_demo(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no demo in the cluster to measure"):
-        bench.bench(SimpleNamespace(kubeconfig=tmp_path / "none"))  # type: ignore[arg-type]
+        bench.bench(SimpleNamespace(kubeconfig=tmp_path / "none"))
