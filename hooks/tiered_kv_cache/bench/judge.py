@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 from . import published
@@ -76,11 +77,13 @@ def _proof(record: Record) -> Judgement:
     wrong = [s for s in told if not s.proven]
     if not told:
         return Judgement(question, NOT_MEASURED, why="no counters could be read, so figures say nothing of tiers")
-    kinds = sorted({f"{s.key.condition} of {s.key.size}" for s in wrong})
+    counts = Counter(s.key for s in wrong)
+    kinds = sorted({f"{key.condition} of {key.size}" for key in counts})
     more = f" and {len(kinds) - 5} more" if len(kinds) > 5 else ""
     why = f"{len(wrong)} of {len(told)} were answered by another tier and are left out: {', '.join(kinds[:5])}{more}"
-    # A few may lose their race; where most do, the condition was not measured at all.
-    return Judgement(question, SOUND if len(wrong) * 5 <= len(told) else UNSOUND, why=why if wrong else "")
+    # A few may lose their race; where most do, that figure is not of what it says, however many others are.
+    lost = any(count * 2 > sum(s.key == key for s in told) for key, count in counts.items())
+    return Judgement(question, UNSOUND if lost else SOUND, why=why if wrong else "")
 
 
 def _control(found: list[Compared]) -> Judgement:
