@@ -34,6 +34,9 @@ test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<referen
 images:     ## build the container images
 	@$(RUN) local_cluster images
 
+bench:      ## how fast each tier of the demo answers, with figures: VARIANT=<name> OUT=<folder> BUDGET=<seconds>
+	@VARIANT=$(VARIANT) OUT=$(OUT) BUDGET=$(BUDGET) CONVERSATIONS=$(CONVERSATIONS) $(RUN) local_cluster bench
+
 render-bench:  ## seconds for 200 models; PEER=<folder of production-stack's chart> beside ours
 	@PEER=$(PEER) $(RUN) testing render-bench
 
@@ -44,4 +47,4 @@ golden:     ## rewrite the golden manifests; review the diff
 	@$(RUN) testing golden
 
 lock:       ## resolve locks/dev.txt again
-	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
+	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from . import l2root, l2root_config, names
 from .aws.arguments import arguments as aws_arguments
+from .bench.arguments import arguments as bench_arguments
 from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .patch.arguments import arguments as patch_arguments
@@ -108,12 +109,16 @@ def _parser() -> argparse.ArgumentParser:
     keeper = verbs.add_parser("keeper", help="keep the L2 volume within its quotas, and clean it; or ask one that runs")
     keeper.set_defaults(run=_keeper)
     keeper_arguments(keeper)
-    pool_arguments(verbs)
-    storage_arguments(verbs)
-    preflight_arguments(verbs)
-    patch_check_arguments(verbs)
-    patch_arguments(verbs)
-    aws_arguments(verbs)
+    for add in (
+        pool_arguments,
+        storage_arguments,
+        preflight_arguments,
+        patch_check_arguments,
+        patch_arguments,
+        aws_arguments,
+        bench_arguments,
+    ):
+        add(verbs)
     return parser
 
 

@@ -71,13 +71,13 @@ class Engine:
 
     def served_models(self) -> list[str]:
         """Names that requests may use."""
-        answer = self._object(self._http.call("GET", "/v1/models").json())
+        answer = _object(self._http.call("GET", "/v1/models").json())
         return [str(m.get("id")) for m in answer.get("data", [])]
 
     def tokenize(self, text: str) -> Tokens:
         """Token ids of ``text`` as a completion prompt."""
         body = {"model": self.model, "prompt": text}
-        answer = self._object(self._http.call("POST", "/tokenize", json=body, at_most=60).json())
+        answer = _object(self._http.call("POST", "/tokenize", json=body, at_most=60).json())
         ids, limit = answer.get("tokens"), answer.get("max_model_len")
         if not isinstance(ids, list) or not all(isinstance(i, int) for i in ids):
             raise EngineError(f"/tokenize of vLLM returned no token ids: {str(answer)[:200]}")
@@ -89,16 +89,7 @@ class Engine:
         The end-of-text token is ignored, so that each call computes the same number of tokens. Log probabilities are
         asked for, once without them if the engine refuses (--max-logprobs): a refused request has computed nothing.
         """
-        body: dict[str, Any] = {
-            "model": self.model,
-            "prompt": prompt,
-            "max_tokens": max_tokens,
-            "temperature": 0,
-            "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-            **(extra or {}),
-        }
+        body = greedy(self.model, max_tokens) | {"prompt": prompt} | dict(extra or {})
         if self._logprobs:
             try:
                 # Ids and not texts: several tokens can have one text.
@@ -117,9 +108,9 @@ class Engine:
         start = time.perf_counter()
         with self._http.stream("/v1/completions", json=body) as lines:
             for line in lines:
-                if not line.startswith("data:") or line == "data: [DONE]":
+                event = event_of(line)
+                if event is None:
                     continue
-                event = self._event(line)
                 for choice in event.get("choices") or []:
                     first = first if first is not None else time.perf_counter()
                     text.append(choice.get("text") or "")
@@ -150,20 +141,36 @@ class Engine:
         """One scrape of /metrics; raises metrics.MetricsError when it is something else."""
         return Samples(self._http.call("GET", "/metrics").text)
 
-    def _event(self, line: str) -> dict[str, Any]:
-        try:
-            event = self._object(json.loads(line.removeprefix("data:")))
-        except ValueError as err:
-            raise EngineError(f"vLLM streamed a line that is not JSON: {line[:200]}") from err
-        if "error" in event:
-            raise EngineError(f"vLLM streamed an error: {str(event['error'])[:300]}")
-        return event
 
-    @staticmethod
-    def _object(answer: Any) -> dict[str, Any]:
-        if not isinstance(answer, dict):
-            raise EngineError(f"vLLM answered with something other than an object: {str(answer)[:200]}")
-        return answer
+def greedy(model: str, max_tokens: int) -> dict[str, Any]:
+    """What each measured request has in its body, whatever asks: greedy, streamed, and always as long as said."""
+    return {
+        "model": model,
+        "max_tokens": max_tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+def event_of(line: str) -> dict[str, Any] | None:
+    """The event of one line of a stream; None for a line that is none. Raises EngineError for an error or for no JSON."""
+    if not line.startswith("data:") or line == "data: [DONE]":
+        return None
+    try:
+        event = _object(json.loads(line.removeprefix("data:")))
+    except ValueError as err:
+        raise EngineError(f"vLLM streamed a line that is not JSON: {line[:200]}") from err
+    if "error" in event:
+        raise EngineError(f"vLLM streamed an error: {str(event['error'])[:300]}")
+    return event
+
+
+def _object(answer: Any) -> dict[str, Any]:
+    if not isinstance(answer, dict):
+        raise EngineError(f"vLLM answered with something other than an object: {str(answer)[:200]}")
+    return answer
 
 
 def _steps(logprobs: Any) -> list[Step]:

@@ -1,4 +1,4 @@
-"""`python -m local_cluster up | down | status | images | cluster`."""
+"""`python -m local_cluster up | down | status | bench | images | cluster`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from . import demo, progress
+from . import bench, demo, progress
 from .machine_lock import machine_lock
 from .problem import Problem
 from .providers import provider
@@ -21,6 +21,7 @@ def main() -> int:
         "down": "remove the cluster; caches stay",
         "status": "what runs, and the URL",
         "images": "build the container images",
+        "bench": "measure the demo's tiers",
         "cluster": "a cluster with the images in its nodes, nothing installed",
     }
     parser.add_argument("verb", choices=verbs, help="; ".join(f"{verb}: {text}" for verb, text in verbs.items()))
@@ -66,6 +67,8 @@ def _run(verb: str, provider_name: str, context: str, values: Path | None) -> in
             demo.down(where)
             where.down()
             print(f"cluster {CLUSTER} is gone; caches stay" if where.local_images else "the release is gone")
+        elif verb == "bench":
+            return bench.bench(where)
         elif verb == "cluster":
             demo.cluster(where)
         else:

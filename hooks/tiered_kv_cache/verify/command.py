@@ -35,12 +35,12 @@ def main(args: argparse.Namespace) -> bool:
     try:
         cluster = KubernetesCluster.connect(args.kubeconfig, args.context)
         go_with_the_release(cluster, args.namespace, os.environ.get(names.ENV_POD_NAME, ""), say)
-        reach = _reach(args, cluster)
+        way = reach(args, cluster)
         try:
             key = os.environ.get(names.ENV_API_KEY, "")
-            result = run(Context(settings, cluster, reach, args.namespace, args.release, deadline, say, key))
+            result = run(Context(settings, cluster, way, args.namespace, args.release, deadline, say, key))
         finally:
-            reach.close()
+            way.close()
     except ClusterError as err:
         result = Result(findings=[Finding(f"the cluster: {err}", err.fix)])
     report.print_result(result, people)
@@ -75,7 +75,7 @@ def _only(settings: config.Settings, wanted: list[str] | None) -> config.Setting
     return replace(settings, models=tuple(m for m in settings.models if m.name in wanted))
 
 
-def _reach(args: argparse.Namespace, cluster: KubernetesCluster) -> Reach:
+def reach(args: argparse.Namespace, cluster: KubernetesCluster) -> Reach:
     inside = in_cluster() and not args.kubeconfig and not args.context
     if args.via == "pod-ip" or (args.via == "auto" and inside):
         return PodIp()

@@ -15,6 +15,7 @@ from . import files, prompt, skips
 from .config import MAX_TOKENS, ModelSpec
 from .context import Context
 from .result import COLD, CONTROL, L0, L1, L2, OFF, ModelResult, Row
+from .settle import RESTARTED, Restarted, settled
 from .target import Target
 
 STORE_SECONDS = 60.0
@@ -28,14 +29,9 @@ SETTLE_SECONDS = 5.0
 """How long counters may lag behind an answer."""
 POLL_SECONDS = 0.25
 RESET_TRIES = 3
-RESTARTED = "a counter fell, so vLLM or LMCache restarted during the test"
 RESET_SECONDS = 1.0
 ALONE = "not measured: that needs a second Ready Pod, which reads what the first stored"
 BUSY = "other requests ran on the Pod meanwhile; its counters include them"
-
-
-class Restarted(Exception):
-    """A counter fell: a process of the Pod restarted in the middle of a measurement."""
 
 
 class StepFailed(Exception):
@@ -242,14 +238,8 @@ class Measurement:
 
     def _settled(self, target: Target, before: Counters, enough: Callable[[Counters], bool]) -> Counters:
         """What moved since ``before``, once it shows the request and ``enough``, or after SETTLE_SECONDS."""
-        settle = self.deadline.within(SETTLE_SECONDS)
-        while True:
-            moved = target.counters().since(before)
-            if moved.went_back():
-                raise Restarted(RESTARTED)
-            if (moved.prompt >= len(self.ids) and enough(moved)) or settle.passed():
-                return moved
-            settle.sleep(POLL_SECONDS)
+        wait = self.deadline.within(SETTLE_SECONDS)
+        return settled(target.counters, before, len(self.ids), enough, wait=wait, poll=POLL_SECONDS)
 
     def _wait_stored(self, start: Counters) -> None:
         """Wait until the first Pod has written all full chunks to L2; it does so after its answer."""

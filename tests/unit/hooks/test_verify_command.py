@@ -42,7 +42,7 @@ def settings(release: Release, **change: Any) -> str:
 @pytest.fixture
 def connected(pair: Release, monkeypatch: pytest.MonkeyPatch) -> Release:
     monkeypatch.setattr(cluster.KubernetesCluster, "connect", classmethod(lambda *_: pair.cluster))
-    monkeypatch.setattr(command, "_reach", lambda *_: PodIp())
+    monkeypatch.setattr(command, "reach", lambda *_: PodIp())
     monkeypatch.setenv("TKC_VERIFY", settings(pair))
     return pair
 
