@@ -21,7 +21,7 @@ from tiered_kv_cache.patchcheck import command
 from tiered_kv_cache.patchcheck.config import Place, parse
 from tiered_kv_cache.rows import FAIL, OK, WARN, Row
 
-OWN = {
+OWN: Json = {
     "models": ["demo-a", "demo-b"],
     "claim": "kv-l2",
     "mountPath": "/mnt/kv-l2",

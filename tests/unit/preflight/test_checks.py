@@ -362,8 +362,8 @@ def test_what_others_hold_is_not_free_and_the_releases_own_is(site: Site) -> Non
     assert not site.bad(WARN)
 
 
-def quota(used: Json | None = None, **hard: str) -> Json:
-    return {"spec": {"hard": hard}, "status": {"used": used or {}}}
+def quota(used: dict[str, str] | None = None, hard: dict[str, str] | None = None, **more: str) -> Json:
+    return {"spec": {"hard": {**(hard or {}), **more}}, "status": {"used": used or {}}}
 
 
 def test_a_quota_that_is_too_small_prints_the_missing_figure(site: Site) -> None:
@@ -371,13 +371,13 @@ def test_a_quota_that_is_too_small_prints_the_missing_figure(site: Site) -> None
     path = f"{KV}/resourcequotas/team"
     site.api.add(path, quota(pods="1"))
     assert "1 pods missing: needed 2 pods, free 1 pods of 1 pods" in said(site.only())
-    site.api.add(path, quota({"limits.memory": "20Gi"}, **{"limits.memory": "100Gi"}))
+    site.api.add(path, quota({"limits.memory": "20Gi"}, {"limits.memory": "100Gi"}))
     assert "48Gi limits.memory missing: needed 128Gi limits.memory, free 80Gi limits.memory" in said(site.only())
-    site.api.add(path, quota(**{f"requests.{GPU}": "4", "cpu": "7500m"}))
+    site.api.add(path, quota(hard={f"requests.{GPU}": "4", "cpu": "7500m"}))
     row = site.only()
     assert f"4 requests.{GPU} missing" in said(row)
     assert "500m requests.cpu missing" in said(row)
-    site.api.add(path, quota(**{f"requests.{GPU}": "8", "memory": "64Gi", "limits.cpu": "16", "pods": "2"}))
+    site.api.add(path, quota(hard={f"requests.{GPU}": "8", "memory": "64Gi", "limits.cpu": "16", "pods": "2"}))
     assert not site.bad()
 
 
@@ -399,7 +399,7 @@ def test_a_rollout_beyond_the_quota_only_warns(site: Site) -> None:
 
 
 def test_a_quota_refuses_who_says_nothing_unless_a_range_says_it(site: Site) -> None:
-    site.api.add(f"{KV}/resourcequotas/team", quota(**{"limits.ephemeral-storage": "1Ti"}))
+    site.api.add(f"{KV}/resourcequotas/team", quota(hard={"limits.ephemeral-storage": "1Ti"}))
     row = site.only()
     assert "limits.ephemeral-storage" in said(row)
     assert "models.tiny, container vllm" in said(row)
