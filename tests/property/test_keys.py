@@ -27,6 +27,7 @@ MATTERS: dict[str, Json] = {
     "gateway": overlay({"gateway": {"enabled": True}}),
     "apiKey": overlay({"apiKey": {"secretName": "a"}}),
     "l2.volume": overlay({"l2": {"volume": {"type": "hostPath", "hostPath": {"path": "/srv"}, "claimName": ""}}}),
+    "hooks.aws": CASES["aws"],
     "curvine.client.csi": CASES["own-pool-by-csi"],
     "": overlay(),
 }
