@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import median
 
 RESAMPLES = 2000
@@ -51,7 +52,7 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def spread(values: Sequence[float], seed: int) -> Spread:
     """Median, quartiles, ends and interval of ``values``. Raises ValueError for none."""
-    low, high = _interval([median(s) for s in _resampled(values, seed)] if len(values) >= LEAST else [])
+    low, high = _interval(_medians(values, seed) if len(values) >= LEAST else ())
     return Spread(
         len(values), quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75), min(values), max(values),
         quantile(values, 0.9), quantile(values, 0.99), low, high,
@@ -63,14 +64,21 @@ def ratio(above: Sequence[float], below: Sequence[float], seed: int) -> Ratio:
     value = quantile(above, 0.5) / quantile(below, 0.5)
     if min(len(above), len(below)) < LEAST:
         return Ratio(value, None, None)
-    pairs = zip(_resampled(above, seed), _resampled(below, seed + 1), strict=True)
-    return Ratio(value, *_interval([median(a) / median(b) for a, b in pairs]))
+    # Another seed for the second, so that equal values do not vary together.
+    pairs = zip(_medians(above, seed), _medians(below, seed + 1), strict=True)
+    return Ratio(value, *_interval([a / b for a, b in pairs]))
 
 
-def _resampled(values: Sequence[float], seed: int) -> list[list[float]]:
-    # Sorted, so that the order in which they were measured changes nothing.
-    ordered, dice = sorted(values), random.Random(seed)
-    return [dice.choices(ordered, k=len(ordered)) for _ in range(RESAMPLES)]
+def _medians(values: Sequence[float], seed: int) -> tuple[float, ...]:
+    """Medians of all resamples. Sorted first, so that the order in which values were measured changes nothing."""
+    return _resampled(tuple(sorted(values)), seed)
+
+
+@lru_cache(maxsize=2048)
+def _resampled(ordered: tuple[float, ...], seed: int) -> tuple[float, ...]:
+    # Kept: a run asks for the same ones in its table, in each ratio, in its verdict, and in each figure.
+    dice = random.Random(seed)
+    return tuple(median(dice.choices(ordered, k=len(ordered))) for _ in range(RESAMPLES))
 
 
 def _interval(values: Sequence[float]) -> tuple[float | None, float | None]:
