@@ -124,7 +124,8 @@ def configuration(port: int, bundle: bytes, namespaces: Sequence[str], revision:
                 "matchExpressions": [{"key": "app", "operator": "Exists"}],
             },
             "failurePolicy": "Fail", "matchPolicy": "Equivalent", "reinvocationPolicy": "IfNeeded", "sideEffects": "None",
-            "timeoutSeconds": 5, "admissionReviewVersions": ["v1"],
+            # The chart's is 5: here a busy machine must not look like a webhook that is away.
+            "timeoutSeconds": 30, "admissionReviewVersions": ["v1"],
         }],
     }  # fmt: skip
 
