@@ -24,6 +24,8 @@ PLURALS = {
     "PodDisruptionBudget": "poddisruptionbudgets",
     "Role": "roles",
     "RoleBinding": "rolebindings",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
     "ScaledObject": "scaledobjects",
     "Service": "services",
     "ServiceAccount": "serviceaccounts",
@@ -48,6 +50,7 @@ class Api:
     """
 
     def __init__(self, url: str, token: str) -> None:
+        self.url = url
         self._http = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, verify=False, timeout=60,
             limits=httpx.Limits(max_connections=50),
