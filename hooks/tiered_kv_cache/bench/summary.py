@@ -96,8 +96,10 @@ def values(record: Record, key: Key, metric: str = TTFT) -> list[float]:
 
 
 def _of(sample: Sample, metric: str) -> list[float]:
-    found: list[float | None] = {TTFT: [sample.ttft_ms], TOTAL: [sample.total_ms], GAP: [*sample.gaps_ms]}[metric]
-    return [v for v in found if v is not None]
+    if metric == GAP:
+        return list(sample.gaps_ms)
+    found = sample.ttft_ms if metric == TTFT else sample.total_ms
+    return [] if found is None else [found]
 
 
 def _sums(record: Record, key: Key, metric: str) -> list[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from tiered_kv_cache.bench import report
 from tiered_kv_cache.bench.judge import judge
@@ -22,7 +23,7 @@ def put(to: Record, key: Key, ms: float, factors: Sequence[float] = STEADY, prov
         to.samples.append(Sample(key, len(to.samples), 0, "a", number, ms * factor, ms * factor, proven=proven))
 
 
-def sweep(cold: float, l2: float, l1: float, size: int = 1900, **change: object) -> Record:
+def sweep(cold: float, l2: float, l1: float, size: int = 1900, **change: Any) -> Record:
     made = record(**change)
     for condition, ms in (("cold", cold), ("control", cold), ("l2", l2), ("l1", l1)):
         put(made, Key("sweep", condition, size), ms)
