@@ -98,8 +98,8 @@ def values(record: Record, key: Key, metric: str = TTFT) -> list[float]:
 def _of(sample: Sample, metric: str) -> list[float]:
     if metric == GAP:
         return list(sample.gaps_ms)
-    value = sample.ttft_ms if metric == TTFT else sample.total_ms
-    return [] if value is None else [value]
+    found = sample.ttft_ms if metric == TTFT else sample.total_ms
+    return [] if found is None else [found]
 
 
 def _sums(record: Record, key: Key, metric: str) -> list[float]:

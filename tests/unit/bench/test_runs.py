@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from emulators.engine import Faults
+from router.engine import Engine as ChatEngine
 from tiered_kv_cache import __main__
 from tiered_kv_cache.bench.record import Record
 
@@ -127,3 +128,25 @@ def test_a_url_alone(connected: Release, tmp_path: Path) -> None:
     code, record = bench_run(tmp_path / "out", "--url", url, *short("sweep,mix"))
     assert code == 0
     assert {"cold", "control", "l0"} == set(conditions(record, "sweep"))
+
+
+def test_an_endpoint_that_is_no_vllm_and_a_replay(tmp_path: Path) -> None:
+    file = tmp_path / "talks.json"
+    talk = [
+        {"from": "human", "value": "Hello?"},
+        {"from": "gpt", "value": "Hello."},
+        {"from": "human", "value": "Why?"},
+    ]
+    file.write_text(json.dumps([{"conversations": talk}, {"conversations": talk[:1]}]))
+    engine = ChatEngine("127.77.0.9").start()
+    try:
+        code, record = bench_run(tmp_path / "out", "--url", engine.url, *short("sweep,replay", conversations=file))
+    finally:
+        engine.stop()
+    assert code == 0
+    assert conditions(record, "sweep") == {"cold": 4, "control": 4, "warm": 4}
+    assert conditions(record, "replay") == {"first": 3, "again": 3}
+    assert {s.proven for s in record.samples} == {None}
+    asked = [len(s.body["messages"]) for s in engine.seen if "messages" in s.body]
+    assert sorted(asked) == [1, 1, 1, 1, 3, 3], "each question once a pass, with all that was said before"
+    assert (tmp_path / "out" / "replay.svg").exists()
