@@ -77,6 +77,11 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help="the volume is a mount that others make on the node: wait for it, and go on without if it does not come",
     )
+    root.add_argument(
+        "--needs-patch",
+        action="store_true",
+        help=f"refuse a Pod of AWS's operator that was made without the L2 patch (${names.ENV_L2_PATCH} is empty)",
+    )
     check = verbs.add_parser("check-model", help="only look whether the model's layers suit LMCache (init container)")
     check.set_defaults(run=_check_model)
     for verb in (root, check):
@@ -143,6 +148,12 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _l2_root(args: argparse.Namespace) -> int:
+    if args.needs_patch and not os.environ.get(names.ENV_L2_PATCH):
+        refuse(
+            "l2-root",
+            "this Pod was made without the L2 patch, so that its engine would share no blocks. Fix: none is needed after an "
+            f"install, whose patch check replaces it; else kubectl delete pod {args.pod}, and look at what the patch check says",
+        )
     try:
         began = time.monotonic()
         request = l2root_config.Request(

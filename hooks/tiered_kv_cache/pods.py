@@ -83,6 +83,11 @@ class Pod:
         return (now - datetime.fromisoformat(self.ends)).total_seconds() if self.ends else 0.0
 
     @property
+    def initialized(self) -> bool:
+        """Whether its init containers have ended."""
+        return self.condition("Initialized").get("status") == "True"
+
+    @property
     def ready(self) -> bool:
         """The Ready condition."""
         return self.condition("Ready").get("status") == "True"

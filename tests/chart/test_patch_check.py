@@ -59,14 +59,12 @@ def test_after_the_others_and_in_helm_test(helm: Helm) -> None:
 
 
 def test_what_it_may_do(helm: Helm) -> None:
-    manifests = helm.template(HYPERPOD)
-    assert manifests.get("Role", NAME)["rules"] == [
-        {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "list"]}
-    ]
     restarting = helm.template(HYPERPOD, check(restart=True))
-    assert restarting.get("Role", NAME)["rules"][1:] == [
-        {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]}
-    ]
+    for manifests in (helm.template(HYPERPOD), restarting):
+        assert manifests.get("Role", NAME)["rules"] == [
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["create", "list"]},
+            {"apiGroups": [""], "resources": ["pods/eviction"], "verbs": ["create"]},
+        ]
     (container,) = restarting.get("Pod", NAME)["spec"]["containers"]
     assert "--restart" in container["args"]
 

@@ -37,5 +37,5 @@ def check(
     rows = list(tried)
     for place in places:
         proven = good([row for each, row in zip(wanted, tried, strict=True) if each.place is place])
-        rows += running.rows(cluster, place, deadline, restart and proven, say)
+        rows += running.rows(cluster, place, deadline, restart, say, proven=proven)
     return rows

@@ -37,6 +37,11 @@ class Group:
         """Those that were made without the patch."""
         return tuple(pod for pod in self.pods if not patched(pod))
 
+    @property
+    def held(self) -> tuple[Pod, ...]:
+        """Those of them that their own init container holds: they serve nobody, and never will."""
+        return tuple(pod for pod in self.unpatched if names.INIT_ROOT in pod.containers and not pod.initialized)
+
     def commands(self) -> tuple[str, ...]:
         """Lines that replace them one after the other."""
         ready = f"kubectl -n {self.place.namespace} rollout status deployment/{self.app} --timeout=3600s"
@@ -61,8 +66,10 @@ def groups(cluster: Asking, place: Place, deadline: Deadline) -> list[Group]:
     return [Group(place, app, tuple(sorted(pods, key=lambda pod: pod.name))) for app, pods in sorted(apps.items())]
 
 
-def rows(cluster: Asking, place: Place, deadline: Deadline, restart: bool, say: Callable[[str], None]) -> Iterator[Row]:
-    """What runs unpatched; with ``restart`` it is replaced."""
+def rows(
+    cluster: Asking, place: Place, deadline: Deadline, restart: bool, say: Callable[[str], None], *, proven: bool = True
+) -> Iterator[Row]:
+    """What runs unpatched. What serves is replaced with ``restart``, what cannot serve always; nothing where the patch is not ``proven``."""
     try:
         found = groups(cluster, place, deadline)
     except Denied as err:
@@ -74,7 +81,9 @@ def rows(cluster: Asking, place: Place, deadline: Deadline, restart: bool, say: 
     for group in found:
         if not group.unpatched:
             continue
-        if restart:
+        if proven and group.held == group.unpatched:
+            yield _replace_held(cluster, group, deadline, say)
+        elif restart and proven:
             yield _restart(cluster, group, deadline, say)
         else:
             listed = ", ".join(pod.name for pod in group.unpatched)
@@ -83,6 +92,17 @@ def rows(cluster: Asking, place: Place, deadline: Deadline, restart: bool, say: 
             fix = "replace them one at a time (or set hooks.patchCheck.restart: true)"
             seen = f"{place.namespace}/{group.app}: {len(group.unpatched)} of {len(group.pods)} unpatched"
             yield Row(CHECK, WARN, seen, EXPECTED, Finding(what, fix, group.commands()))
+
+
+def _replace_held(cluster: Asking, group: Group, deadline: Deadline, say: Callable[[str], None]) -> Row:
+    """Pods that were made in the second in which policy or webhook came into force, as at a first install."""
+    for pod in group.held:
+        say(f"replacing Pod {pod.name} of {group.app}, which waits for the patch")
+        if problem := _evict(cluster, group, pod, deadline):
+            finding = Finding(problem, "mend what is in the way, then replace them", group.commands())
+            return Row(CHECK, FAIL, f"{group.place.namespace}/{group.app}: not replaced", EXPECTED, finding)
+    seen = f"{group.place.namespace}/{group.app}: {len(group.held)} replaced that were made before the patch"
+    return Row(CHECK, OK, seen, EXPECTED)
 
 
 def _restart(cluster: Asking, group: Group, deadline: Deadline, say: Callable[[str], None]) -> Row:

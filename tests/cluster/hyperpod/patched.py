@@ -28,7 +28,7 @@ def faults(pod: Json) -> list[str]:
         found.append(f"{said} times {BASE} in {home['name']}")
     mounts = {each["name"] for each in home.get("volumeMounts", [])}
     found += [f"no mount {name}" for name in (names.VOLUME_L2, names.VOLUME_RUN) if name not in mounts]
-    if "sagemaker-hyperpod:" in json.dumps(home) or 'sagemaker_hyperpod"' in json.dumps(home):
+    if "sagemaker-hyperpod:" in json.dumps(home) or '"sagemaker-hyperpod"' in json.dumps(home):
         found.append("AWS's tier is still there")
     return found
 

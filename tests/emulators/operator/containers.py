@@ -84,7 +84,7 @@ def server(iec: Json, options: Options) -> Json:
     env: list[Json] = []
     if caches(iec)[1]:
         adapter = {
-            "type": "sagemaker_hyperpod", "url": "http://$(NODE_IP):9200", "shared_memory_name": "ai_toolkit_cache",
+            "type": "sagemaker-hyperpod", "url": "http://$(NODE_IP):9200", "shared_memory_name": "ai_toolkit_cache",
         }  # fmt: skip
         words += ["--l2-adapter", json.dumps(adapter, separators=(",", ":"))]
         env.append(node_ip())

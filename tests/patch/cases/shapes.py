@@ -140,7 +140,7 @@ def v37(*, server: Json | None = None, **worker: Any) -> Json:
                 "name": "lmcache-server",
                 "image": IMAGE,
                 "command": ["lmcache", "server"],
-                "args": ["--port", "5555", "--l2-adapter", '{"type":"sagemaker_hyperpod"}', "--l1-size-gb", "10"],
+                "args": ["--port", "5555", "--l2-adapter", '{"type":"sagemaker-hyperpod"}', "--l1-size-gb", "10"],
                 "env": [field_ref("NODE_IP", "status.hostIP")],
             },
             server or {},

@@ -69,7 +69,7 @@ def test_in_process_one_url_is_left_and_the_operators_json_stays(variant: str | 
     assert extra
     # The last entry counts: with duplicates it is the user's.
     kept = {"mine": 1} if variant == "duplicate-env" else {"sagemaker_hyperpod_shared_memory_name": "ai_toolkit_cache"}
-    assert json.loads(extra) == {**kept, "fs_connector_relative_tmp_dir": "tmp-$(POD_NAME)"}
+    assert json.loads(extra) == {**kept, "fs_connector_relative_tmp_dir": ".tmp-$(POD_NAME)"}
     assert mounts(after) >= {"/mnt/kv", "/run/tkc", "/dev/shm/ai_toolkit_cache", "/etc/lmcache"}
 
 

@@ -293,7 +293,7 @@ def test_a_sleeper_ends_when_told() -> None:
     """With the signal blocked beforehand, it cannot come too early."""
     blocked = "import os, signal as s, sys; s.pthread_sigmask(s.SIG_BLOCK, {s.SIGTERM}); os.execv(sys.executable, sys.argv[1:])"
     with running("python", "-c", blocked, *SLEEP) as sleeper:
-        while b"execv" in Path(f"/proc/{sleeper.pid}/cmdline").read_bytes():
+        while b"execv" in (line := Path(f"/proc/{sleeper.pid}/cmdline").read_bytes()) or b"sigwait" not in line:
             time.sleep(0.05)
         sleeper.terminate()
         assert sleeper.wait() == 0

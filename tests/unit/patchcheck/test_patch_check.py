@@ -92,6 +92,12 @@ class Site:
         meta = {"labels": {"app": app, "deploying-service": "hyperpod-inference"}, "annotations": notes}
         self.api.add(f"/api/v1/namespaces/{namespace}/pods/{name}", {"metadata": meta, "spec": {}, "status": ready})
 
+    def held(self, name: str) -> None:
+        """An unpatched Pod whose init container refuses to go on."""
+        self.pod(name, phase="Pending", conditions=[{"type": "Initialized", "status": "False"}])
+        path = f"/api/v1/namespaces/kv/pods/{name}"
+        self.api.objects[path]["spec"] = {"initContainers": [{"name": "tkc-l2-root"}]}
+
     def rows(self, restart: bool = False, seconds: float = 600.0) -> list[Row]:
         """All rows."""
         deadline = self.time.deadline(seconds)
@@ -274,6 +280,30 @@ def test_pods_that_run_unpatched_are_listed_with_what_replaces_them(site: Site) 
     (told,) = site.told(WARN)
     assert "1 of 2 Pods of demo-a in namespace kv run without the patch: a-1" in told
     assert "kubectl -n kv delete pod a-1 && kubectl -n kv rollout status deployment/demo-a" in told
+    assert not site.evicted
+
+
+def test_pods_that_wait_for_the_patch_are_replaced_unasked(site: Site) -> None:
+    """Made in the second before the policy was in force, as at a first install: the init container holds them."""
+    for name in ("a-1", "a-2"):
+        site.held(name)
+    assert [row.seen for row in site.rows() if row.check == "running Pods"] == [
+        "kv/demo-a: 2 replaced that were made before the patch"
+    ]
+    assert site.evicted == ["a-1", "a-2"]
+
+
+def test_beside_pods_that_serve_they_are_left_to_the_person(site: Site) -> None:
+    site.held("a-1")
+    site.pod("a-2")
+    assert "2 of 2 Pods of demo-a in namespace kv run without the patch" in site.told(WARN)[0]
+    assert not site.evicted
+
+
+def test_pods_that_wait_are_left_where_the_patch_is_not_proven(site: Site) -> None:
+    site.held("a-1")
+    site.spoil = drop("LMCACHE_REMOTE_URL")
+    assert site.told()
     assert not site.evicted
 
 

@@ -26,11 +26,10 @@
 - apiGroups: [""]
   resources: [pods]
   verbs: [create, list]
-{{- if .tkc.values.hooks.patchCheck.restart }}
+# Pods that were made before the patch was in force, and with hooks.patchCheck.restart all that run without it.
 - apiGroups: [""]
   resources: [pods/eviction]
   verbs: [create]
-{{- end }}
 {{- end -}}
 
 {{- /* The spec of its Pod, for the Job and for helm test. */ -}}

@@ -39,9 +39,14 @@ initContainers:
 {{- end }}
   # It runs after the operator's own, which fetch the weights.
   - name: tkc-l2-root
-    {{- include "model-endpoint.iec.initContainer" (dict "model" . "args" (include "model-endpoint.engine.l2RootArgs" . | trim)) | nindent 4 }}
+    {{- include "model-endpoint.iec.initContainer" (dict "model" . "args" (printf "%s\n- --needs-patch" (include "model-endpoint.engine.l2RootArgs" . | trim))) | nindent 4 }}
     env:
       {{- include "model-endpoint.engine.l2RootEnv" . | trim | nindent 6 }}
+      # A Pod that the operator made before the patch was in force ends here, until the patch check replaces it.
+      - name: TKC_L2_PATCH
+        valueFrom:
+          fieldRef:
+            fieldPath: metadata.annotations['{{ include "inference-operator.patch.annotation" . }}']
     volumeMounts:
       {{- include "tkc.l2.mount" (dict "root" .root "name" "tkc-l2") | nindent 6 }}
       - name: tkc-run
