@@ -227,3 +227,15 @@ def test_code_runs_where_it_was_copied(tmp: Path) -> None:
         [sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, timeout=30, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_pod_of_the_operator_without_the_patch_is_held(tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The variable is the annotation that the patch puts on the Pod; without one the kubelet leaves it empty."""
+    monkeypatch.setenv(names.ENV_L2_PATCH, "")
+    done = command(tmp, "--needs-patch")
+    assert done.returncode != 0
+    assert "made without the L2 patch" in done.stderr
+    assert not (tmp / "run/l2").is_symlink()
+    monkeypatch.setenv(names.ENV_L2_PATCH, "v1")
+    assert command(tmp, "--needs-patch").returncode == 0
+    assert link(tmp).exists()
