@@ -19,7 +19,6 @@ from .mechanism import Place
 
 RELEASE = "cases"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
-CONFIG_MAPS = f"/api/v1/namespaces/{SYSTEM}/configmaps"
 POLICIES = {
     "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
     "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
@@ -44,24 +43,28 @@ class Policies:
 
     Args:
         api: the API server.
-        parameters: the parameter object as the chart renders it.
+        policies: the policies as the chart renders them, each with the parameter object in its variable `data`.
     """
 
-    missing: tuple[str, ...] = ("tiered-kv-cache-l2-patch.", "no params found")
-    """The API server itself refuses where there is no parameter object; the policy's name says whose it is."""
+    missing: tuple[str, ...] = ("L2 patch", ".models")
+    """A policy cannot be without its parameters; what comes next to it is one that holds none."""
 
-    def __init__(self, api: Api, parameters: Json) -> None:
+    def __init__(self, api: Api, policies: list[Json]) -> None:
         self._api = api
-        self._object = parameters
+        self._policies = [each for each in policies if "variables" in each["spec"]]
         self._cases = {case.name: case for case in CASES}
 
     def parameters(self, data: dict[str, str] | None) -> None:
         """See Mechanism."""
+        for policy in self._policies:
+            for variable in policy["spec"]["variables"]:
+                if variable["name"] == "data":
+                    # An empty map would have no types.
+                    variable["expression"] = json.dumps(data or {"": ""})
+            self._api.apply(policy)
         if data is None:
-            self._api.delete(f"{CONFIG_MAPS}/{self._object['metadata']['name']}")
-            self._until(lambda: "no params found" in self._try("plain").message)
+            self._until(lambda: self.missing[1] in self._try("plain").message)
         else:
-            self._api.apply({**self._object, "data": data})
             self._until(lambda: self._patched() and "L2 patch" in self._try("no-root").message)
 
     def gone(self) -> None:
@@ -87,11 +90,10 @@ class Policies:
 def serving(place: Place) -> Iterator[Policies]:
     """The chart's policies for the place's namespaces; without a parameter object."""
     objects = rendered(Helm(str(place.programs / "helm")), list(place.namespaces))
-    (parameters,) = [each for each in objects if each["kind"] == "ConfigMap"]
     policies = [each for each in objects if each["kind"] in POLICIES]
     api = place.plane.api
-    running = Policies(api, parameters)
-    for each in (parameters, *policies):
+    running = Policies(api, policies)
+    for each in policies:
         api.apply(each)
     running.parameters(None)
     try:

@@ -18,8 +18,9 @@ request.namespace
 object.metadata.labels['app']
 {{- end -}}
 
-{{- define "inference-operator.cel.data" -}}
-params.?data.orValue({})
+{{- /* Whether the Pod is a worker of a model that is patched. A namespace without the key is refused with a message, not passed over. */ -}}
+{{- define "inference-operator.cel.listed" -}}
+variables.models in ['', '*'] || variables.app in variables.models.split(',')
 {{- end -}}
 
 {{- define "inference-operator.cel.models" -}}

@@ -3,7 +3,7 @@
 
 {{- define "inference-operator.policy.patch" -}}
 {{- $annotation := include "inference-operator.patch.annotation" . -}}
-variables.fault != '' ? [] : [
+!variables.listed || variables.fault != '' ? [] : [
   JSONPatch{op: 'add', path: '/spec/volumes', value: variables.newVolumes},
   JSONPatch{op: 'add', path: '/spec/containers/' + string(variables.targetAt) + '/volumeMounts', value: variables.newMounts},
   JSONPatch{op: 'add', path: '/spec/containers/' + string(variables.targetAt) + '/env', value: variables.newTargetEnv},
@@ -27,12 +27,8 @@ metadata:
 spec:
   failurePolicy: Fail
   reinvocationPolicy: IfNeeded
-  paramKind:
-    {{- include "inference-operator.policy.paramKind" . | nindent 4 }}
   matchConstraints:
     {{- include "inference-operator.policy.constraints" . | nindent 4 }}
-  matchConditions:
-    {{- include "inference-operator.policy.conditions" . | nindent 4 }}
   variables:
     {{- include "inference-operator.policy.variables" . | trim | nindent 4 }}
   mutations:
@@ -49,6 +45,4 @@ metadata:
     {{- include "inference-operator.patch.labels" . | nindent 4 }}
 spec:
   policyName: {{ include "inference-operator.patch.clusterName" . }}
-  paramRef:
-    {{- include "inference-operator.policy.paramRef" . | nindent 4 }}
 {{- end -}}

@@ -33,12 +33,8 @@ metadata:
     {{- include "inference-operator.patch.labels" .root | nindent 4 }}
 spec:
   failurePolicy: Fail
-  paramKind:
-    {{- include "inference-operator.policy.paramKind" .root | nindent 4 }}
   matchConstraints:
     {{- include "inference-operator.policy.constraints" .root | nindent 4 }}
-  matchConditions:
-    {{- include "inference-operator.policy.conditions" .root | nindent 4 }}
   variables:
     {{- include "inference-operator.policy.variables" .root | trim | nindent 4 }}
     {{- with .extra }}{{ . | nindent 4 }}{{ end }}
@@ -54,18 +50,16 @@ metadata:
 spec:
   policyName: {{ .name }}
   validationActions: [{{ .action }}]
-  paramRef:
-    {{- include "inference-operator.policy.paramRef" .root | nindent 4 }}
 {{- end -}}
 
 {{- define "inference-operator.policy.prefix" -}}tiered-kv-cache L2 patch: {{ end -}}
 
 {{- define "inference-operator.policy.refusals" -}}
-- expression: variables.fault == ''
+- expression: "!variables.listed || variables.fault == ''"
   message: '{{ include "inference-operator.policy.prefix" . }}the Pod cannot be patched'
   messageExpression: '''{{ include "inference-operator.policy.prefix" . }}'' + variables.fault'
 - expression: |-
-    variables.fault != '' || (
+    !variables.listed || variables.fault != '' || (
     {{- include "inference-operator.policy.patched" . | nindent 4 }})
   message: >-
     {{ include "inference-operator.policy.prefix" . }}the Pod has no L2. Fix: upgrade the release, so that MutatingAdmissionPolicy
@@ -73,7 +67,7 @@ spec:
 {{- end -}}
 
 {{- define "inference-operator.policy.warnings" -}}
-- expression: variables.otherSeeds == []
+- expression: "!variables.listed || variables.otherSeeds == []"
   message: "{{ include "inference-operator.policy.prefix" . }}PYTHONHASHSEED is another one than the release's"
   messageExpression: '''{{ include "inference-operator.policy.prefix" . }}'' + variables.otherSeeds.join(''; '')'
 {{- end -}}
