@@ -20,7 +20,9 @@ from .conftest import NAMESPACE, OTHER, As
 
 VALUES = {
     "platform": "hyperpod",
+    "models": {"tiny": {"engine": {"lmcacheMode": "multiProcess"}}},
     "inferenceOperator": {
+        "version": "3.7",
         "l2Patch": {
             "mechanism": "policy",
             "namespaces": {OTHER: {"models": ["*"], "claimName": "l2", "mountPath": "/l2", "hashSeed": 0}},

@@ -14,13 +14,14 @@ from tiered_kv_cache.objects import Objects
 from tiered_kv_cache.preflight.config import parse
 from tiered_kv_cache.preflight.context import Context
 from tiered_kv_cache.preflight.run import run
-from tiered_kv_cache.rows import FAIL, OK, WARN, Row
+from tiered_kv_cache.rows import FAIL, INFO, OK, WARN, Row
 
 from .conftest import NAMESPACE, As, node
 
 VALUES: Json = {
     "platform": "hyperpod",
     "imagePullSecrets": [{"name": "regcred"}],
+    "defaults": {"hyperpod": {"serviceAccountName": "engines"}, "instanceTypes": ["ml.g5.24xlarge"]},
     "models": {"tiny": {"replicas": 2, "engine": {"device": "cuda", "tensorParallelSize": 4}}},
 }
 CRD = "inferenceendpointconfigs.inference.sagemaker.aws.amazon.com"
@@ -80,6 +81,9 @@ def furnished(bare: ControlPlane) -> Api:
         "type": "kubernetes.io/dockerconfigjson",
     }
     api.create(f"{place}/secrets", secret | {"stringData": {".dockerconfigjson": "{}"}})
+    labels = {"sagemaker.amazonaws.com/user-assignable": "true"}
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "engines", "labels": labels}}
+    api.create(f"{place}/serviceaccounts", account)
     return api
 
 
@@ -102,7 +106,7 @@ def test_its_rights_are_enough_for_all_that_it_looks_at(look: Callable[[], list[
     rows = look()
     assert [row for row in rows if row.seen == "not looked at"] == []
     assert {row.check for row in rows if row.severity == FAIL} == {"operator"}
-    assert {row.severity for row in of(rows, "server") + of(rows, "operator CRD") + of(rows, "nodes")} <= {OK, WARN}
+    assert {row.severity for row in of(rows, "server") + of(rows, "operator CRD") + of(rows, "nodes")} <= {OK, INFO, WARN}
 
 
 def test_a_claim_that_waits_for_its_first_pod(look: Callable[[], list[Row]]) -> None:
