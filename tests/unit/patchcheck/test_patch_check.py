@@ -21,7 +21,7 @@ from tiered_kv_cache.patchcheck import command
 from tiered_kv_cache.patchcheck.config import Place, parse
 from tiered_kv_cache.rows import FAIL, OK, WARN, Row
 
-OWN = {
+OWN: Json = {
     "models": ["demo-a", "demo-b"],
     "claim": "kv-l2",
     "mountPath": "/mnt/kv-l2",
@@ -29,7 +29,7 @@ OWN = {
     "propagation": "HostToContainer",
 }
 OWN["ofModels"] = {"demo-a": {"hashSeed": "0"}, "demo-b": {"hashSeed": "7"}}
-OTHER = {"models": ["*"], "claim": "l2", "mountPath": "/l2/", "hashSeed": 0, "adapter": ""}
+OTHER: Json = {"models": ["*"], "claim": "l2", "mountPath": "/l2/", "hashSeed": 0, "adapter": ""}
 ROOTED = {"demo-r": {"root": "/l2/v1/retail/r/0123456789abcdef", "image": "registry.example.com/engine:1"}}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -362,7 +363,7 @@ def test_what_others_hold_is_not_free_and_the_releases_own_is(site: Site) -> Non
     assert not site.bad(WARN)
 
 
-def quota(used: Json | None = None, **hard: str) -> Json:
+def quota(used: dict[str, str] | None = None, **hard: Any) -> Json:
     return {"spec": {"hard": hard}, "status": {"used": used or {}}}
 
 
