@@ -363,7 +363,7 @@ def test_what_others_hold_is_not_free_and_the_releases_own_is(site: Site) -> Non
     assert not site.bad(WARN)
 
 
-def quota(used: dict[str, str] | None = None, **hard: Any) -> Json:
+def quota(used: Any = None, **hard: str) -> Json:
     return {"spec": {"hard": hard}, "status": {"used": used or {}}}
 
 
