@@ -29,7 +29,7 @@ OWN: Json = {
     "propagation": "HostToContainer",
 }
 OWN["ofModels"] = {"demo-a": {"hashSeed": "0"}, "demo-b": {"hashSeed": "7"}}
-OTHER = {"models": ["*"], "claim": "l2", "mountPath": "/l2/", "hashSeed": 0, "adapter": ""}
+OTHER: Json = {"models": ["*"], "claim": "l2", "mountPath": "/l2/", "hashSeed": 0, "adapter": ""}
 ROOTED = {"demo-r": {"root": "/l2/v1/retail/r/0123456789abcdef", "image": "registry.example.com/engine:1"}}
 
 
