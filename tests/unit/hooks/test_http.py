@@ -13,7 +13,7 @@ from ports import free_port
 from tiered_kv_cache import http as http_module
 from tiered_kv_cache.deadline import Deadline, DeadlinePassed
 from tiered_kv_cache.engine import Engine as Client
-from tiered_kv_cache.engine import EngineError
+from tiered_kv_cache.engine import EngineError, event_of
 from tiered_kv_cache.http import BadAnswer, Http, Unreachable
 
 
@@ -84,10 +84,10 @@ def test_answers_of_vllm(tmp_path: Path) -> None:
 
 
 def test_event_lines() -> None:
-    client = Client("http://127.0.0.1:1", "tiny", Deadline(5))
     with pytest.raises(EngineError, match="a line that is not JSON"):
-        client._event("data: {half")
+        event_of("data: {half")
     with pytest.raises(EngineError, match="streamed an error"):
-        client._event('data: {"error": {"message": "dead"}}')
+        event_of('data: {"error": {"message": "dead"}}')
     with pytest.raises(EngineError, match="something other than an object"):
-        client._event("data: []")
+        event_of("data: []")
+    assert event_of("data: [DONE]") is event_of(": a comment") is event_of("") is None
