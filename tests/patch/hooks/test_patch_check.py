@@ -26,7 +26,7 @@ VALUES = {
         "l2Patch": {
             "mechanism": "policy",
             "namespaces": {OTHER: {"models": ["*"], "claimName": "l2", "mountPath": "/l2", "hashSeed": 0}},
-        }
+        },
     },
 }
 RUNNING = {

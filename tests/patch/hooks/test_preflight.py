@@ -106,7 +106,11 @@ def test_its_rights_are_enough_for_all_that_it_looks_at(look: Callable[[], list[
     rows = look()
     assert [row for row in rows if row.seen == "not looked at"] == []
     assert {row.check for row in rows if row.severity == FAIL} == {"operator"}
-    assert {row.severity for row in of(rows, "server") + of(rows, "operator CRD") + of(rows, "nodes")} <= {OK, INFO, WARN}
+    assert {row.severity for row in of(rows, "server") + of(rows, "operator CRD") + of(rows, "nodes")} <= {
+        OK,
+        INFO,
+        WARN,
+    }
 
 
 def test_a_claim_that_waits_for_its_first_pod(look: Callable[[], list[Row]]) -> None:
