@@ -8,7 +8,7 @@ import re
 import pytest
 
 from chart.helm import Helm, Json, Manifests
-from chart.l2_patch import NAME, POLICY, POLICY_KINDS, WIDE, patched
+from chart.l2_patch import POLICY, POLICY_KINDS, WIDE, patched
 from tiered_kv_cache.names import L2_LINK
 from tiered_kv_cache.patch import extra_config, names, processes
 
