@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, overlay
+from chart.helm import Helm, Json, Manifests, overlay, without_preflight
 from tiered_kv_cache.pool.arguments import arguments
 
 NAME = "demo-drain"
@@ -74,18 +74,13 @@ def test_it_may_delete_its_own_parts_only(helm: Helm) -> None:
     ]  # fmt: skip
 
 
-def of_drain(found: Json) -> bool:
-    """Not the preflight's, which every release has."""
-    return not found["metadata"]["name"].endswith("-preflight")
-
-
 def test_only_a_pool_with_other_users_looks_at_volumes(helm: Helm) -> None:
     alone = helm.template(pool())
-    assert not [each for each in (*alone.of("ClusterRole"), *alone.of("ClusterRoleBinding")) if of_drain(each)]
+    assert not without_preflight([*alone.of("ClusterRole"), *alone.of("ClusterRoleBinding")])
     manifests = helm.template(pool(OTHERS))
-    (role,) = filter(of_drain, manifests.of("ClusterRole"))
+    (role,) = without_preflight(manifests.of("ClusterRole"))
     assert role["rules"] == [{"apiGroups": [""], "resources": ["persistentvolumes"], "verbs": ["list"]}]
-    (binding,) = filter(of_drain, manifests.of("ClusterRoleBinding"))
+    (binding,) = without_preflight(manifests.of("ClusterRoleBinding"))
     assert binding["roleRef"]["name"] == role["metadata"]["name"] == "tiered-kv-cache.demo-drain"
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": NAME, "namespace": "tiered-kv-cache"}]
     assert told(manifests).others == "/var/lib/tiered-kv-cache/tiered-kv-cache.demo"
