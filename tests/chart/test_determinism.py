@@ -11,8 +11,7 @@ from chart.cases import CASES
 from chart.helm import Helm
 from chart.test_golden import normal
 
-
-HOOK = "\nkind: MutatingWebhookConfiguration\n"
+HOOK: str = "\nkind: MutatingWebhookConfiguration\n"
 
 
 def _documents(text: str) -> list[str]:
