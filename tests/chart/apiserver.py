@@ -47,10 +47,6 @@ GROUPS = {
         "clusterrolebindings": "ClusterRoleBinding",
     },
     "storage.k8s.io/v1": {"csidrivers": "CSIDriver", "storageclasses": "StorageClass"},
-}
-
-KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
-ADMISSION = {
     "admissionregistration.k8s.io/v1": {
         "mutatingwebhookconfigurations": "MutatingWebhookConfiguration",
         "mutatingadmissionpolicies": "MutatingAdmissionPolicy",
@@ -60,6 +56,8 @@ ADMISSION = {
     },
     "batch/v1": {"jobs": "Job", "cronjobs": "CronJob"},
 }
+
+KEDA = {"keda.sh/v1alpha1": {"scaledobjects": "ScaledObject"}}
 PROMETHEUS = {"monitoring.coreos.com/v1": {"podmonitors": "PodMonitor", "prometheusrules": "PrometheusRule"}}
 OPERATOR = {
     "inference.sagemaker.aws.amazon.com/v1": {"inferenceendpointconfigs": "InferenceEndpointConfig"},

@@ -91,6 +91,11 @@ class Manifests:
         return container(self.pod(component), name)
 
 
+def without_preflight(objects: list[Json]) -> list[Json]:
+    """What else there is: every release has a preflight, with a ClusterRole."""
+    return [each for each in objects if each["metadata"]["labels"]["app.kubernetes.io/component"] != "preflight"]
+
+
 def container(pod: Json, name: str) -> Json:
     """A container (init containers too) of a Pod by name."""
     spec = pod["spec"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chart.cases import HYPERPOD, l2_patch
+from chart.cases import HYPERPOD_MULTI_PROCESS, l2_patch
 from chart.helm import Helm, Json, Manifests
 
 POLICY_KINDS = (
@@ -17,8 +17,8 @@ POLICY, WEBHOOK = l2_patch(mechanism="policy"), l2_patch(mechanism="webhook")
 
 
 def patched(helm: Helm, *layers: Json, extra: tuple[str, ...] = (), release: str = "demo") -> Manifests:
-    """A release with one model on HyperPod."""
-    return helm.template(HYPERPOD, *layers, extra=extra, release=release)
+    """A release with one model on HyperPod, whose LMCache has an adapter that the patch loads."""
+    return helm.template(HYPERPOD_MULTI_PROCESS, *layers, extra=extra, release=release)
 
 
 def parameters(manifests: Manifests) -> dict[str, str]:

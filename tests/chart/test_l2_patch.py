@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from chart.cases import HYPERPOD, PATCHED_NAMESPACES, l2_patch
@@ -12,8 +14,9 @@ OTHERS = l2_patch(namespaces=PATCHED_NAMESPACES)
 
 
 def test_parameters_of_own_models(helm: Helm) -> None:
-    second = {"models": {"other": {"source": {"claim": {"name": "models"}}, "cache": {"hashSeed": 7}}}}
-    without = {"models": {"none": {"source": {"claim": {"name": "models"}}, "cache": {"l2": {"enabled": False}}}}}
+    alike = {"source": {"claim": {"name": "models"}}, "engine": {"lmcacheMode": "multiProcess"}}
+    second = {"models": {"other": {**alike, "cache": {"hashSeed": 7}}}}
+    without = {"models": {"none": {**alike, "cache": {"l2": {"enabled": False}}}}}
     found = parameters(patched(helm, {"l2": {"mountPath": "/mnt/l2"}}, second, without))
     assert found.pop("tiered-kv-cache.adapterParams").startswith('{"direct_io":false,')
     assert len(found.pop("revision")) == 16
@@ -45,6 +48,12 @@ def test_a_pool_of_the_nodes_is_mounted_with_propagation(helm: Helm) -> None:
 
 def test_without_a_guarded_model_the_adapter_is_not_named(helm: Helm) -> None:
     found = parameters(patched(helm, model(cache={"l2": {"adapter": "fs"}})))
+    assert not [key for key in found if "adapter" in key]
+
+
+def test_lmcache_in_the_engine_has_no_adapter(helm: Helm) -> None:
+    found = parameters(helm.template(HYPERPOD))
+    assert found["tiered-kv-cache.models"] == "demo-tiny"
     assert not [key for key in found if "adapter" in key]
 
 
@@ -144,7 +153,7 @@ def test_two_releases_of_one_name_have_no_object_in_common(helm: Helm, mechanism
         wide = [each for each in found.objects if "namespace" not in each["metadata"]]
         assert wide
         for each in wide:
-            assert f".{namespace}.llm" in each["metadata"]["name"]
+            assert re.search(rf"(^|\.){namespace}\.llm([.-]|$)", each["metadata"]["name"])
         seen += [
             (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in found.objects
         ]
@@ -153,18 +162,19 @@ def test_two_releases_of_one_name_have_no_object_in_common(helm: Helm, mechanism
 
 @pytest.mark.parametrize("mechanism", [POLICY, WEBHOOK])
 def test_the_longest_names_fit(helm: Helm, mechanism: Json) -> None:
-    found = helm.template(
-        HYPERPOD,
-        mechanism,
-        {"models": {"m": {"source": {"claim": {"name": "x"}}}, "tiny": None}},
-        release="r" * 53,
-        namespace="n" * 63,
-    )
-    for each in found.objects:
-        component = each["metadata"]["labels"]["app.kubernetes.io/component"]
-        if component.startswith("l2-"):
-            longest = {"CronJob": 52}.get(each["kind"], 63 if "namespace" in each["metadata"] else 253)
-            assert len(each["metadata"]["name"]) <= longest, each["metadata"]["name"]
+    # Of a release whose models are elsewhere: the operator takes no endpoint with names that long.
+    found = helm.template(mechanism, OTHERS, model(enabled=False), release="r" * 53, namespace="n" * 63)
+    patch = [
+        each
+        for each in found.objects
+        if each["metadata"]["labels"]["app.kubernetes.io/component"].startswith(("l2-", "patch-check"))
+    ]
+    assert len(patch) > 5
+    for each in patch:
+        longest = {"CronJob": 52, "Role": 253, "RoleBinding": 253}.get(
+            each["kind"], 63 if "namespace" in each["metadata"] else 253
+        )
+        assert len(each["metadata"]["name"]) <= longest, each["metadata"]["name"]
 
 
 KEY = "inferenceOperator.l2Patch.namespaces"

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from chart.apiserver import ADMISSION, serve
+from chart.apiserver import OPERATOR, serve
 from chart.cases import PATCHED_NAMESPACES, l2_patch
 from chart.helm import Helm, Json, Manifests, model
 from chart.l2_patch import NAME, POLICY, WEBHOOK, WEBHOOK_KIND, WIDE, mechanisms, parameters, patched
@@ -261,5 +261,5 @@ def test_the_webhook_leaves_once_the_policies_act(helm: Helm, there: tuple[str, 
         "annotations": {"meta.helm.sh/release-name": "demo", "meta.helm.sh/release-namespace": "tiered-kv-cache"},
     }
     objects = {f"{resource}//{WIDE}": {"metadata": owned} for resource in there}
-    with serve({**ACCOUNT, **KV, **MODELS, **objects}, ADMISSION) as url:
+    with serve({**ACCOUNT, **KV, **MODELS, **objects}, OPERATOR) as url:
         assert mechanisms(patched(helm, POLICY, extra=live_options(url))) == expected

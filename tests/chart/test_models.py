@@ -51,6 +51,13 @@ def test_objects_of_a_model(helm: Helm) -> None:
         ("ServiceAccount", "demo-keeper"),
         ("Role", "demo-keeper"),
         ("RoleBinding", "demo-keeper"),
+        ("Job", "demo-preflight"),
+        ("NetworkPolicy", "demo-preflight"),
+        ("ServiceAccount", "demo-preflight"),
+        ("Role", "demo-preflight"),
+        ("RoleBinding", "demo-preflight"),
+        ("ClusterRole", "tiered-kv-cache.demo-preflight"),
+        ("ClusterRoleBinding", "tiered-kv-cache.demo-preflight"),
     }
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, environment, model
+from chart.cases import HYPERPOD
+from chart.helm import Helm, Json, Manifests, environment, merged, model
 from tiered_kv_cache.patchcheck.config import Place, parse
 
 NAME = "demo-patch-check"
-HYPERPOD: Json = {"platform": "hyperpod"}
 ELSEWHERE: Json = {
     "inferenceOperator": {
         "l2Patch": {"namespaces": {"cards": {"models": ["*"], "claimName": "l2", "mountPath": "/l2", "hashSeed": 0}}}
@@ -92,9 +92,9 @@ def test_a_platform_release_without_models(helm: Helm) -> None:
     "values",
     [
         {},
-        HYPERPOD | check(enabled=False),
-        HYPERPOD | {"inferenceOperator": {"l2Patch": {"enabled": False}}},
-        HYPERPOD | {"l2": {"enabled": False}},
+        merged(HYPERPOD, check(enabled=False)),
+        merged(HYPERPOD, {"inferenceOperator": {"l2Patch": {"enabled": False}}}),
+        merged(HYPERPOD, {"l2": {"enabled": False}}),
     ],
 )
 def test_there_is_none(helm: Helm, values: Json) -> None:

@@ -74,8 +74,9 @@ def test_policies_let_prometheus_in_to_every_port(observed: Manifests) -> None:
     for pod in _pods(observed):
         policies = [p for p in observed.of("NetworkPolicy") if _selects(p["spec"]["podSelector"], pod)]
         assert policies, "a Pod that no policy protects"
+        named = {port["name"]: port["containerPort"] for each in pod["spec"]["containers"] for port in each["ports"]}
         open_to_it = {
-            port["port"]
+            named.get(port["port"], port["port"])
             for policy in policies
             for rule in policy["spec"]["ingress"]
             if peer in rule.get("from", [])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chart.apiserver import serve
-from chart.helm import Helm, Json, Manifests, environment
+from chart.helm import Helm, Json, Manifests, environment, without_preflight
 from chart.pools import container, pods, pool, privileges, settings, spec
 
 NODE, CONTROLLER = "demo-curvine-csi-node", "demo-curvine-csi-controller"
@@ -179,7 +179,7 @@ def test_only_what_the_claim_holds_changes_its_name(helm: Helm) -> None:
 
 def test_a_release_that_joins_has_a_class_and_a_claim_and_no_driver(helm: Helm) -> None:
     joined = helm.template({**pool(**JOIN), "lineOfBusiness": "cards"})
-    kinds = {each["kind"] for each in joined.objects}
+    kinds = {each["kind"] for each in without_preflight(joined.objects)}
     assert not kinds & {"CSIDriver", "DaemonSet", "StatefulSet", "ClusterRole", "PersistentVolume"}
     masters = ",".join(f"kv-curvine-master-{n}.kv-curvine-master.platform.svc:8995" for n in range(3))
     assert parameters(joined)["master-addrs"] == masters
@@ -278,7 +278,7 @@ def test_all_of_curvines_programs_read_the_pools_file(helm: Helm) -> None:
 
 def test_rights(helm: Helm) -> None:
     manifests = helm.template(csi())
-    (role,) = manifests.of("ClusterRole")
+    (role,) = without_preflight(manifests.of("ClusterRole"))
     rights = {
         (rule["apiGroups"][0], resource): sorted(rule["verbs"])
         for rule in role["rules"]
@@ -292,7 +292,7 @@ def test_rights(helm: Helm) -> None:
         ("storage.k8s.io", "volumeattachments"): reading,
         ("", "events"): ["create", "patch", "update"],
     }
-    (binding,) = manifests.of("ClusterRoleBinding")
+    (binding,) = without_preflight(manifests.of("ClusterRoleBinding"))
     assert [s["name"] for s in binding["subjects"]] == [CONTROLLER]
     # The node plugin tells of its own Pod's mounts and nothing else: of no Secret, and of nothing outside its namespace.
     assert manifests.get("Role", NODE)["rules"] == [
@@ -300,7 +300,7 @@ def test_rights(helm: Helm) -> None:
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create"]},
     ]
     daemonset = helm.template(pool())
-    assert not {each["kind"] for each in daemonset.objects} & {
+    assert not {each["kind"] for each in without_preflight(daemonset.objects)} & {
         "ClusterRole",
         "ClusterRoleBinding",
         "CSIDriver",

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from chart.cases import CASES
+from chart.cases import CASES, HYPERPOD
 from chart.helm import Helm, Json, Manifests, environment, model
 from tiered_kv_cache.preflight.amounts import needs
 from tiered_kv_cache.preflight.config import Settings, parse
 
 NAME = "demo-preflight"
-HYPERPOD: Json = {"platform": "hyperpod"}
 POOL: Json = {
     "l2": {"volume": {"type": "curvine", "claimName": "", "size": "50Gi"}},
     "curvine": {"workers": {"disk": {"path": "/mnt/nvme", "size": "100Gi"}}},
@@ -123,8 +122,9 @@ def test_on_hyperpod(helm: Helm) -> None:
 
 
 def test_it_reads_and_nothing_else(helm: Helm) -> None:
-    for values in ({}, HYPERPOD, POOL):
-        manifests = helm.template(values, {"imagePullSecrets": [{"name": "regcred"}]})
+    pulling: Json = {"imagePullSecrets": [{"name": "regcred"}]}
+    for values in (pulling, HYPERPOD, {**POOL, **pulling}):
+        manifests = helm.template(values)
         for kind in ("ClusterRole", "Role"):
             assert {verb for _, _, verb in rules(manifests, kind)} <= {"get", "list"}
             assert not [each for each in rules(manifests, kind) if "*" in each]

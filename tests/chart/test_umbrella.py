@@ -115,8 +115,8 @@ def test_two_of_one_release_never_touch(request: pytest.FixtureRequest, tmp_path
     identities = [_identity(found) for found in manifests.objects]
     assert len(set(identities)) == len(identities)
     accounts = {found["metadata"]["name"] for found in manifests.of("ServiceAccount")}
-    parts = ("engine", "router", "verify", "storage", "preflight", "keeper")
-    assert accounts == {f"{p}-{part}" for p in prefixes for part in parts}
+    parts = ("engine", "router", "verify", "storage", "keeper", "preflight")
+    assert accounts == {f"{prefix}-{part}" for prefix in prefixes for part in parts}
     halves: dict[str, list[Json]] = {}
     for found in manifests.objects:
         halves.setdefault(found["metadata"]["labels"][INSTANCE], []).append(found)

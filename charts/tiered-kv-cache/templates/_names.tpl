@@ -30,6 +30,11 @@
 {{- printf "%s-%s" (include "tkc.prefix" .root) .part -}}
 {{- end -}}
 
+{{- /* A name that ends in a hash where it would be too long. Context: dict name, most (characters). */ -}}
+{{- define "tkc.name.within" -}}
+{{- if le (len .name) (int .most) }}{{ .name }}{{ else }}{{ printf "%s-%s" (trunc (int (sub .most 9)) .name | trimSuffix "-") (sha256sum .name | trunc 8) }}{{ end -}}
+{{- end -}}
+
 {{- /* Name of a model's client entry (Service). Context: model context. */ -}}
 {{- define "tkc.model.name" -}}
 {{- printf "%s-%s" (include "tkc.prefix" .root) .name -}}

@@ -69,7 +69,7 @@ def groups(cluster: Asking, place: Place, deadline: Deadline) -> list[Group]:
 def rows(
     cluster: Asking, place: Place, deadline: Deadline, restart: bool, say: Callable[[str], None], *, proven: bool = True
 ) -> Iterator[Row]:
-    """What runs unpatched. Replaced with ``restart`` what serves, always what cannot; nothing where the patch is not ``proven``."""
+    """What runs unpatched. What serves is replaced with ``restart``, what cannot serve always; nothing unless ``proven``."""
     try:
         found = groups(cluster, place, deadline)
     except Denied as err:

@@ -1,7 +1,8 @@
 {{- /* The proof of the L2 patch after install and upgrade. Context everywhere: root. */ -}}
 
+{{- /* A Job's name becomes a label, which has at most 63 characters. */ -}}
 {{- define "tkc.patchCheck.name" -}}
-{{- include "tkc.name" (dict "root" . "part" "patch-check") -}}
+{{- include "tkc.name.within" (dict "name" (include "tkc.name" (dict "root" . "part" "patch-check")) "most" 63) -}}
 {{- end -}}
 
 {{- /* "true" if there is a patch to prove. */ -}}

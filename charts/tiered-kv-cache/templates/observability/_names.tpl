@@ -33,6 +33,9 @@
 {{-   $client := include "tkc.observability.client" . -}}
 {{-   $parts = append $parts (dict "name" (include (printf "%s.name" (replace "curvine-" "curvine." $client)) .) "component" $client "ports" (list "fuse" "metrics")) -}}
 {{- end -}}
+{{- if include "inference-operator.webhook.enabled" . -}}
+{{-   $parts = append $parts (dict "name" (include "inference-operator.webhook.name" .) "component" "l2-patch" "ports" (list "health")) -}}
+{{- end -}}
 {{- toJson $parts -}}
 {{- end -}}
 

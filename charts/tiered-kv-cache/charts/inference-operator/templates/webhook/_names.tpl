@@ -8,8 +8,7 @@
 {{- /* Of whoever makes the certificate (source release): before or after an install or upgrade, or every day. A CronJob's name has at most 52
        characters, so that a long one ends in a hash. Context: dict root, when. */ -}}
 {{- define "inference-operator.certificate.name" -}}
-{{- $name := include "tkc.name" (dict "root" .root "part" (printf "l2-certificate-%s" .when)) -}}
-{{- if le (len $name) 52 }}{{ $name }}{{ else }}{{ printf "%s-%s" (trunc 43 $name | trimSuffix "-") (sha256sum $name | trunc 8) }}{{ end -}}
+{{- include "tkc.name.within" (dict "name" (include "tkc.name" (dict "root" .root "part" (printf "l2-certificate-%s" .when))) "most" 52) -}}
 {{- end -}}
 
 {{- /* The same for what belongs to no namespace. */ -}}
