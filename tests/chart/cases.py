@@ -408,7 +408,9 @@ CASES: dict[str, Json] = {
                 "port": 10250,
                 "certificate": {"source": "release", "deadlineSeconds": 1000000},
                 "nodeSelector": {"pool": "system", "gpu": "false"},
-                "tolerations": [{"key": "system", "operator": "Exists", "tolerationSeconds": 3600000}],
+                "tolerations": [
+                    {"key": "system", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 3600000}
+                ],
             },
         ),
     ),

@@ -165,7 +165,7 @@ def _places(node: Json, path: tuple[str, ...] = ()) -> Iterator[Place]:
         yield from _places(free, (*path, "*"))
 
 
-PLACES = [place for place in _places(SCHEMA) if place.path[0] not in ("global", "model-endpoint")]
+PLACES = [place for place in _places(SCHEMA) if place.path[0] not in ("global", "model-endpoint", "inference-operator")]
 
 
 def _text(node: Json) -> Strategy:
@@ -297,7 +297,7 @@ def _one_source_each(tree: Json) -> None:
 def from_schema(draw: st.DrawFn) -> Json:
     """A tree from the schema alone, with what a release cannot do without."""
     tree: Json = draw(value("", SCHEMA, null=False))
-    for key in ("global", "model-endpoint"):
+    for key in ("global", "model-endpoint", "inference-operator"):
         tree.pop(key, None)
     tree.setdefault("lineOfBusiness", "retail")
     for name in draw(st.lists(st.sampled_from(MODELS), min_size=1, max_size=3, unique=True)):

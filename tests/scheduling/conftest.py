@@ -18,8 +18,8 @@ from .processes import Processes
 from .releases import LINES, SIZES, Releases
 from .state import State
 
-# The full cluster lives through the last two, so they have an order.
-ORDER = ["test_admission", "test_autoscaling", "test_rollout", "test_drain"]
+# The full cluster lives through rollout and drain, so they have an order; AWS's definitions, last, make endpoints of what follows.
+ORDER = ["test_admission", "test_autoscaling", "test_rollout", "test_drain", "test_endpoints"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

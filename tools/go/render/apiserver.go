@@ -129,6 +129,10 @@ func (given *answer) create(object []byte, namespace string) {
 		given.Faults = append(given.Faults, fmt.Sprintf("not an object: %v: %s", err, object))
 		return
 	}
+	// Roles in the namespaces of others; that nothing else lies there is a test of the chart.
+	if named.Namespace != "" {
+		namespace = named.Namespace
+	}
 	what := fmt.Sprintf("%s %s: ", named.Kind, named.Name)
 	warnings, err := create(object, named.GroupVersionKind(), namespace)
 	if err != nil {
