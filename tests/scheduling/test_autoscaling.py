@@ -38,7 +38,8 @@ def values(autoscaling: Json, version: str) -> Json:
     return {
         "lineOfBusiness": NAMESPACE,
         "l2": {"enabled": False},
-        "hooks": {"verify": {"enabled": False}},
+        # No controller here runs a Job.
+        "hooks": {"verify": {"enabled": False}, "preflight": {"enabled": False}},
         "models": {
             "m": {
                 "source": {"imagePath": {"path": "/models/m"}},
