@@ -23,7 +23,8 @@
 {{-         $owned = or $owned (hasKey (dig "fieldsV1" "f:spec" dict .) "f:replicas") -}}
 {{-       end -}}
 {{-     end -}}
-{{-     if or $owned (not $applied) }}{{ int64 $spec.replicas }}{{ end -}}
+{{- /* What is there, not what values say. */ -}}
+{{-     if or $owned (not $applied) }}{{ int64 .spec.replicas }}{{ end -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
