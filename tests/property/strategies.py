@@ -231,13 +231,15 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
         elif kind == "boolean":
             options.append(st.booleans())
         elif kind == "array":
-            options.append(st.lists(value(f"{name}[]", resolve(node["items"]), depth + 1, null=False), max_size=3))
+            items = value(f"{name}[]", resolve(node["items"]), depth + 1, null=False)
+            options.append(st.lists(items, min_size=node.get("minItems", 0), max_size=3))
         elif kind == "object" and "properties" not in node and node.get("additionalProperties") is True:
             options.append(st.just({}))
         elif kind == "object":
             options.append(_object(node, name, depth))
-    wild = st.sampled_from(HINTS[name]) if name in KUBERNETES else st.one_of(*options)
     hints = [each for each in HINTS.get(name, ()) if allows(node, each)]
+    # An endpoint's "metrics" are its own, no autoscaler's.
+    wild = st.sampled_from(HINTS[name]) if name in KUBERNETES and hints else st.one_of(*options)
     likely = st.sampled_from(hints) if hints else wild
     chosen = st.one_of(likely, likely, likely, wild) if hints else wild
     if not null or "null" not in kinds:
