@@ -232,7 +232,8 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
             options.append(st.booleans())
         elif kind == "array":
             items = value(f"{name}[]", resolve(node["items"]), depth + 1, null=False)
-            options.append(st.lists(items, min_size=node.get("minItems", 0), max_size=3))
+            unique = (lambda each: json.dumps(each, sort_keys=True)) if node.get("uniqueItems") else None
+            options.append(st.lists(items, min_size=node.get("minItems", 0), max_size=3, unique_by=unique))
         elif kind == "object" and "properties" not in node and node.get("additionalProperties") is True:
             options.append(st.just({}))
         elif kind == "object":
