@@ -170,7 +170,8 @@ PLACES = [place for place in _places(SCHEMA) if place.path[0] not in ("global", 
 
 def _text(node: Json) -> Strategy:
     if pattern := node.get("pattern"):
-        return st.from_regex(pattern, fullmatch=True)
+        most = node.get("maxLength", 10_000)
+        return st.from_regex(pattern, fullmatch=True).filter(lambda text: len(text) <= most)
     texts = st.one_of(st.sampled_from(WORDS), st.text(alphabet=AWKWARD, max_size=12))
     least = node.get("minLength", 0)
     return texts.filter(lambda text: len(text) >= least) if least else texts
@@ -233,7 +234,11 @@ def _value(name: str, text: str, depth: int, null: bool) -> Strategy:
         elif kind == "array":
             items = value(f"{name}[]", resolve(node["items"]), depth + 1, null=False)
             unique = (lambda each: json.dumps(each, sort_keys=True)) if node.get("uniqueItems") else None
-            options.append(st.lists(items, min_size=node.get("minItems", 0), max_size=3, unique_by=unique))
+            options.append(
+                st.lists(
+                    items, min_size=node.get("minItems", 0), max_size=min(3, node.get("maxItems", 3)), unique_by=unique
+                )
+            )
         elif kind == "object" and "properties" not in node and node.get("additionalProperties") is True:
             options.append(st.just({}))
         elif kind == "object":
