@@ -16,7 +16,7 @@ def schema_folder(kubernetes: str) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """The process environment with the tools' places: HELM, HELM3, KUBECONFORM, HELM_UNITTEST, RENDER, KUBE_SCHEMAS."""
+    """The process environment with the tools' places: HELM, HELM3, KUBECONFORM, HELM_UNITTEST, RENDER, PROMRULES, KUBE_SCHEMAS."""
     built = gotools.ensure(
         {name: gotools.CLI[name] for name in ("helm", "helm3", "kubeconform", "helm-unittest", "render")}
     )
@@ -27,6 +27,7 @@ def environment() -> dict[str, str]:
         "KUBECONFORM": str(built / "kubeconform"),
         "HELM_UNITTEST": str(built / "helm-unittest"),
         "RENDER": str(built / "render"),
+        "PROMRULES": str(gotools.promrules()),
         "KUBE_SCHEMAS": str(schema_folder("1.36")),
     }
 

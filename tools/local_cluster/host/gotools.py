@@ -15,6 +15,8 @@ from ..run import output, run
 from ..settings import KUBERNETES_VERSION, PLACES, REPO
 
 MODULE = REPO / "tools" / "go"
+PROMRULES = REPO / "tools" / "promrules"
+"""A module of its own, see its go.mod."""
 
 CLI = {
     "kind": "sigs.k8s.io/kind",
@@ -48,16 +50,16 @@ NODE = {
 _TAGS = "no_btrfs,no_devmapper,no_zfs,no_aufs"
 
 
-def folder() -> Path:
-    """The cache folder of the programs of this version of tools/go."""
+def folder(module: Path = MODULE) -> Path:
+    """The cache folder of the programs of this version of a module."""
     digest = hashlib.sha256(_ldflags().encode())
-    for path in sorted(MODULE.rglob("*")):
+    for path in sorted(module.rglob("*")):
         if path.is_file():
-            digest.update(path.relative_to(MODULE).as_posix().encode() + b"\0" + path.read_bytes())
+            digest.update(path.relative_to(module).as_posix().encode() + b"\0" + path.read_bytes())
     return PLACES.bin / digest.hexdigest()[:12]
 
 
-def ensure(programs: dict[str, str]) -> Path:
+def ensure(programs: dict[str, str], module: Path = MODULE) -> Path:
     """Build what is missing and return the folder of all of them.
 
     One `go build` for everything that can be built together: its scheduler keeps both cores busy, and shared packages
@@ -66,7 +68,7 @@ def ensure(programs: dict[str, str]) -> Path:
     Raises:
         Problem: no Go toolchain, no module proxy, or a build failed.
     """
-    target = folder()
+    target = folder(module)
     if target.exists():
         cache.use(target)
     todo = {name: package for name, package in programs.items() if not (target / name).exists()}
@@ -75,9 +77,12 @@ def ensure(programs: dict[str, str]) -> Path:
     go = toolchain()
     target.mkdir(parents=True, exist_ok=True)
     names = f"{len(todo)} programs" if len(todo) > 3 else " ".join(todo)
-    with phase(f"go build {names}", f"{' '.join(todo)}; modules pinned by tools/go/go.sum; slow only the first time"):
+    with phase(
+        f"go build {names}",
+        f"{' '.join(todo)}; modules pinned by {module.relative_to(REPO)}/go.sum; slow only the first time",
+    ):
         for batch in _batches(todo):
-            _build(go, batch, target)
+            _build(go, batch, target, module)
     return target
 
 
@@ -85,6 +90,11 @@ def ensure_cli(name: str) -> Path:
     """One command line tool: from PATH when its version fits, else built."""
     found = _in_path(name)
     return Path(found) if found else ensure({name: CLI[name]}) / name
+
+
+def promrules() -> Path:
+    """Prometheus' rule engine as a program."""
+    return ensure({"promrules": "tiered-kv-cache/tools/promrules"}, PROMRULES) / "promrules"
 
 
 def missing_cli(*names: str) -> dict[str, str]:
@@ -121,7 +131,7 @@ def _batches(todo: dict[str, str]) -> list[dict[str, str]]:
     return [batch for batch in (together, *({name: todo[name]} for name in todo if name in alone)) if batch]
 
 
-def _build(go: str, batch: dict[str, str], target: Path) -> None:
+def _build(go: str, batch: dict[str, str], target: Path, module: Path) -> None:
     scratch = target / ".building"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
@@ -134,7 +144,7 @@ def _build(go: str, batch: dict[str, str], target: Path) -> None:
     }
     run(
         [go, "build", "-trimpath", f"-tags={_TAGS}", f"-ldflags={_ldflags()}", "-o", f"{scratch}/", *batch.values()],
-        log="go", env=env, cwd=MODULE, fix="check the Go module proxy (`go env GOPROXY`) and the disk, then run this again",
+        log="go", env=env, cwd=module, fix="check the Go module proxy (`go env GOPROXY`) and the disk, then run this again",
     )  # fmt: skip
     for name, package in batch.items():
         (scratch / built_name(package)).rename(target / name)
