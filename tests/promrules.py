@@ -47,10 +47,10 @@ class Observed:
     def rendered(cls, helm: Helm) -> Observed:
         manifests = helm.run("-f", "-", given=json.dumps(CASES["observed"]))
         (rules,) = manifests.of("PrometheusRule")
-        jobs = {
-            monitor["metadata"]["labels"]["app.kubernetes.io/component"]: f"{monitor['metadata']['namespace']}/{monitor['metadata']['name']}"
-            for monitor in manifests.of("PodMonitor")
-        }  # fmt: skip
+        jobs = {}
+        for monitor in manifests.of("PodMonitor"):
+            about = monitor["metadata"]
+            jobs[about["labels"]["app.kubernetes.io/component"]] = f"{about['namespace']}/{about['name']}"
         return cls(rules["spec"], jobs)
 
     def scraped(self, component: str, values: Mapping[str, str]) -> list[tuple[str, str]]:

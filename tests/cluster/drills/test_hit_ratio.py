@@ -106,7 +106,10 @@ def test_the_ratio_is_the_truth(install: Install) -> None:
 
     observed = Observed.rendered(Renderer(os.environ["HELM"]))
     steps = MINUTES * 60 // STEP_S
-    series = {name: f"{before_all.get(name, 0):f}+{(value - before_all.get(name, 0)) / steps:f}x{steps}" for name, value in after.items()}  # fmt: skip
+    series = {}
+    for name, value in after.items():
+        begin = before_all.get(name, 0)
+        series[name] = f"{begin:f}+{(value - begin) / steps:f}x{steps}"
     recorded = [rule["record"] for group in observed.spec["groups"] for rule in group["rules"] if "record" in rule]
     chosen = [next(name for name in recorded if cause in name) for cause in CAUSES]
     with PromRules() as rules:
