@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
 
 from local_cluster.host import gotools
 
@@ -31,3 +36,23 @@ def test_helm_from_path_is_taken_only_when_it_fits() -> None:
     assert not gotools.fits("helm", "v3.13.3")
     assert not gotools.fits("helm", "garbage")
     assert not gotools.fits("kind", "kind v0.1.0 go1.20")
+
+
+def test_who_comes_second_waits_for_the_build_and_builds_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built: list[str] = []
+
+    def build(_go: str, batch: dict[str, str], target: Path, _module: Path) -> None:
+        time.sleep(0.2)
+        built.extend(batch)
+        for name in batch:
+            (target / name).touch()
+
+    monkeypatch.setattr(gotools, "folder", lambda _module: tmp_path / "bin")
+    monkeypatch.setattr(gotools, "toolchain", lambda: "go")
+    monkeypatch.setattr(gotools, "_build", build)
+    with ThreadPoolExecutor(4) as pool:
+        folders = list(pool.map(lambda _: gotools.ensure({"kind": gotools.CLI["kind"]}), range(4)))
+    assert built == ["kind"]
+    assert set(folders) == {tmp_path / "bin"}

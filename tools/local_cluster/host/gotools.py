@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import re
@@ -71,19 +72,26 @@ def ensure(programs: dict[str, str], module: Path = MODULE) -> Path:
     target = folder(module)
     if target.exists():
         cache.use(target)
-    todo = {name: package for name, package in programs.items() if not (target / name).exists()}
-    if not todo:
+    if not _missing(programs, target):
         return target
-    go = toolchain()
     target.mkdir(parents=True, exist_ok=True)
-    names = f"{len(todo)} programs" if len(todo) > 3 else " ".join(todo)
-    with phase(
-        f"go build {names}",
-        f"{' '.join(todo)}; modules pinned by {module.relative_to(REPO)}/go.sum; slow only the first time",
-    ):
-        for batch in _batches(todo):
-            _build(go, batch, target, module)
+    with (target / ".lock").open("w") as lock:
+        # `make test` in one terminal and `make up` in another: who comes second waits, and finds them built.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        todo = _missing(programs, target)
+        if not todo:
+            return target
+        go = toolchain()
+        names = f"{len(todo)} programs" if len(todo) > 3 else " ".join(todo)
+        pinned = f"{module.relative_to(REPO)}/go.sum"
+        with phase(f"go build {names}", f"{' '.join(todo)}; modules pinned by {pinned}; slow only the first time"):
+            for batch in _batches(todo):
+                _build(go, batch, target, module)
     return target
+
+
+def _missing(programs: dict[str, str], target: Path) -> dict[str, str]:
+    return {name: package for name, package in programs.items() if not (target / name).exists()}
 
 
 def ensure_cli(name: str) -> Path:
