@@ -23,7 +23,7 @@ from .conftest import Install
 
 EACH = 10
 LENGTH = 2 * CHUNK + 1
-"""All but the last token can be cached; that one vLLM always computes. A bypassed request is taken out whole, see docs/observability.md."""
+"""All but the last token can be cached; that one vLLM always computes."""
 MINUTES = 20
 CAUSES = ("served:ratio", "short_requests:", "bypassed_tokens:", "l2_load_failed_chunks:", "never_looked_up_requests:")
 
