@@ -25,17 +25,21 @@ MEASURED: dict[str, float] = {
     "lmcache_mp_l2_prefetch_load_completed_chunks_total": 40,
     'lmcache_mp_l2_prefetch_failure_chunks_total{reason="not_found"}': 20,
 }
-"""vLLM 0.32, LMCache 0.5.6: 10 requests of 513 tokens that hit, 10 with prompt log-probabilities, 10 whose load failed, 10 of 200 tokens."""
+"""vLLM 0.32, LMCache 0.5.6: 10 requests of 513 tokens that hit, 10 with prompt log-probabilities, 10 whose load failed, 10 short."""
 # With eager prefetch the result of a bypassed request is there when vLLM asks, and LMCache counts it.
-COUNTED = {"lmcache_mp_lookup_requested_tokens_total": 15360, "lmcache_mp_lookups_requests_total": 40}
-NO_BYPASS = {
+COUNTED: dict[str, float] = {"lmcache_mp_lookup_requested_tokens_total": 15360, "lmcache_mp_lookups_requests_total": 40}
+NO_BYPASS: dict[str, float] = {
     "vllm:external_prefix_cache_queries_total": 12260,
     'vllm:prompt_tokens_by_source_total{source="local_compute"}': 7140,
     "vllm:prompt_tokens_total": 12260,
     "vllm:request_success_total": 30,
 }
-NO_L0 = {"vllm:prefix_cache_queries_total": 0}
-AWAY = {"vllm:request_success_total": 50, "vllm:prompt_tokens_total": 22520, "vllm:prefix_cache_queries_total": 22520}
+NO_L0: dict[str, float] = {"vllm:prefix_cache_queries_total": 0}
+AWAY: dict[str, float] = {
+    "vllm:request_success_total": 50,
+    "vllm:prompt_tokens_total": 22520,
+    "vllm:prefix_cache_queries_total": 22520,
+}
 """Beside NO_BYPASS: 20 more requests of 513 tokens for which LMCache was away."""
 
 CASES: dict[str, tuple[dict[str, float], float, dict[str, float]]] = {
