@@ -6,8 +6,10 @@ import argparse
 from typing import Any
 
 from .settings import EXPERIMENTS, Settings
+from .texts_settings import TextSettings
 
 DEFAULT = Settings()
+TEXTS = TextSettings()
 
 
 def arguments(verbs: Any) -> None:
@@ -16,17 +18,7 @@ def arguments(verbs: Any) -> None:
     actions = bench.add_subparsers(dest="action", required=True, metavar="ACTION")
     run = actions.add_parser("run", help="measure")
     run.set_defaults(run=_run, bench="run")
-    where = run.add_argument_group("where")
-    where.add_argument(
-        "--url", action="append", default=[], help="an OpenAI-compatible endpoint; with --release: its router"
-    )
-    where.add_argument("--served-name", default="", metavar="NAME", help="of the model, if the endpoint serves several")
-    where.add_argument("--namespace", default="", help="of a release of this chart, whose Pods are asked one by one")
-    where.add_argument("--release", default="", help="its name")
-    where.add_argument("--model", default="", metavar="NAME", help="its model, if it has several")
-    where.add_argument("--via", choices=("auto", "pod-ip", "port-forward"), default="auto", help="as of verify")
-    where.add_argument("--kubeconfig", metavar="FILE", help="else $KUBECONFIG or ~/.kube/config")
-    where.add_argument("--context", help="context of the kubeconfig")
+    _where(run)
     what = run.add_argument_group("what")
     what.add_argument("--variant", default=DEFAULT.variant, help="name of what is measured, for compare")
     what.add_argument(
@@ -55,6 +47,18 @@ def arguments(verbs: Any) -> None:
     what.add_argument("--seed", type=int, default=DEFAULT.seed, help="of every order and of every resampling (1)")
     what.add_argument("--budget", type=float, default=DEFAULT.budget, metavar="SECONDS", help="for all of it (780)")
     run.add_argument("--out", default="bench-result", metavar="DIR", help="for result.json, table.txt and figures")
+    texts = actions.add_parser("texts", help="whether each tier gives the same greedy text as computing")
+    texts.set_defaults(run=_run, bench="texts")
+    _where(texts)
+    check = texts.add_argument_group("what")
+    check.add_argument("--prompts", type=int, default=TEXTS.prompts, help=f"for each level ({TEXTS.prompts})")
+    check.add_argument("--sizes", default=_words(TEXTS.sizes), metavar="LIST", help="prompt tokens, by chance (600)")
+    check.add_argument("--output-tokens", type=int, default=TEXTS.output_tokens, metavar="N", help="compared (16)")
+    check.add_argument("--at-once", default=_words(TEXTS.at_once), metavar="LIST", help="levels: prompts at once (1)")
+    check.add_argument("--dtype", default="", help="of the engine, for what counts as a tie; else as its arguments say")
+    check.add_argument("--seed", type=int, default=TEXTS.seed, help="of orders (1)")
+    check.add_argument("--budget", type=float, default=3600, metavar="SECONDS", help="after which it fails (3600)")
+    texts.add_argument("--out", default="bench-result", metavar="DIR", help="for texts.json")
     compare = actions.add_parser("compare", help="ratios of several results")
     compare.set_defaults(run=_run, bench="compare")
     compare.add_argument("results", nargs="+", metavar="FILE", help="result.json of two or more runs; the first is 1")
@@ -62,6 +66,20 @@ def arguments(verbs: Any) -> None:
     report.set_defaults(run=_run, bench="report")
     report.add_argument("result", metavar="FILE", help="result.json")
     report.add_argument("--out", default="", metavar="DIR", help="for table.txt and figures; else beside the result")
+
+
+def _where(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("where")
+    where.add_argument(
+        "--url", action="append", default=[], help="an OpenAI-compatible endpoint; with --release: its router"
+    )
+    where.add_argument("--served-name", default="", metavar="NAME", help="of the model, if the endpoint serves several")
+    where.add_argument("--namespace", default="", help="of a release of this chart, whose Pods are asked one by one")
+    where.add_argument("--release", default="", help="its name")
+    where.add_argument("--model", default="", metavar="NAME", help="its model, if it has several")
+    where.add_argument("--via", choices=("auto", "pod-ip", "port-forward"), default="auto", help="as of verify")
+    where.add_argument("--kubeconfig", metavar="FILE", help="else $KUBECONFIG or ~/.kube/config")
+    where.add_argument("--context", help="context of the kubeconfig")
 
 
 def _words(numbers: tuple[float, ...]) -> str:

@@ -7,7 +7,8 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from .. import names
@@ -19,7 +20,7 @@ from ..http import BadAnswer, Unreachable
 from ..metrics import MetricsError
 from ..verify.command import reach as way_to_pods
 from ..verify.reach import Reach
-from . import figures, report
+from . import figures, report, texts, texts_report, texts_settings
 from .judge import judge
 from .places import Places, Spot, of_release, of_url
 from .progress import Bar
@@ -34,8 +35,13 @@ GRACE_SECONDS = 60.0
 
 
 def main(args: argparse.Namespace) -> bool:
-    """Run, compare or report; True when what was measured is sound. Raises UsageError."""
-    actions: dict[str, Callable[[argparse.Namespace], bool]] = {"run": _run, "compare": _compare, "report": _report}
+    """Run, check texts, compare or report; True when what was measured is sound. Raises UsageError."""
+    actions: dict[str, Callable[[argparse.Namespace], bool]] = {
+        "run": _run,
+        "texts": _texts,
+        "compare": _compare,
+        "report": _report,
+    }
     return actions[args.bench](args)
 
 
@@ -63,15 +69,39 @@ def _run(args: argparse.Namespace) -> bool:
 
 async def _measured(args: argparse.Namespace, settings: Settings, folder: Path) -> Record:
     deadline, limit = Deadline(settings.budget), Deadline(settings.budget + GRACE_SECONDS)
+    async with _connected(args, limit) as places:
+        with Bar(deadline) as bar:
+            return await run(
+                settings, places, deadline=deadline, limit=limit, tick=bar.tick, keep=lambda r: _keep(r, folder)
+            )
+
+
+def _texts(args: argparse.Namespace) -> bool:
+    settings = texts_settings.parse(args)
+    folder = _folder(args.out)
+    found = asyncio.run(_checked(args, settings))
+    (folder / "texts.json").write_text(json.dumps(found.document(), indent=1), encoding="utf-8")
+    texts_report.print_texts(found, report.console(sys.stdout))
+    print(f"{folder}: texts.json")
+    return found.passed
+
+
+async def _checked(args: argparse.Namespace, settings: texts_settings.TextSettings) -> texts.Texts:
+    limit = Deadline(args.budget)
+    async with _connected(args, limit) as places:
+        with Bar(limit) as bar:
+            return await asyncio.to_thread(texts.run, settings, places, limit, bar.tick)
+
+
+@asynccontextmanager
+async def _connected(args: argparse.Namespace, limit: Deadline) -> AsyncIterator[Places]:
+    """The places to ask; whatever they, or the way to them, raise becomes a UsageError."""
     key = os.environ.get(names.ENV_API_KEY, "")
     closing: list[Reach] = []
     try:
         places = _places(args, limit, key, closing)
         try:
-            with Bar(deadline) as bar:
-                return await run(
-                    settings, places, deadline=deadline, limit=limit, tick=bar.tick, keep=lambda r: _keep(r, folder)
-                )
+            yield places
         finally:
             await places.close()
     except ClusterError as err:

@@ -74,8 +74,8 @@ def parse(args: argparse.Namespace) -> Settings:
         if not least <= value < float("inf"):
             faults.append(f"--{name.replace('_', '-')} is {value:g}. Fix: give at least {least}")
     settings = Settings(
-        args.variant.strip(), chosen, _whole("sizes", args.sizes, faults), args.repetitions, args.output_tokens,
-        _whole("concurrency", args.concurrency, faults), _numbers("rates", args.rates, faults), args.load_size,
+        args.variant.strip(), chosen, whole("sizes", args.sizes, faults), args.repetitions, args.output_tokens,
+        whole("concurrency", args.concurrency, faults), _numbers("rates", args.rates, faults), args.load_size,
         args.shared, args.users, args.rounds, args.conversations, args.seed, args.budget,
     )  # fmt: skip
     if faults:
@@ -94,7 +94,8 @@ def _numbers(name: str, text: str, faults: list[str]) -> tuple[float, ...]:
     return tuple(sorted(set(found)))
 
 
-def _whole(name: str, text: str, faults: list[str]) -> tuple[int, ...]:
+def whole(name: str, text: str, faults: list[str]) -> tuple[int, ...]:
+    """Whole numbers above 0 of option ``name``, in order and each once; what is wrong goes into ``faults``."""
     found = _numbers(name, text, faults)
     if any(n != int(n) for n in found):
         faults.append(f"--{name} {text} has fractions. Fix: give whole numbers")
