@@ -94,26 +94,21 @@ def test_without_log_probabilities_a_difference_is_unsure(connected: Release, tm
     assert rows["l2"]["counts"]["unsure"] == 4
 
 
-@pytest.mark.parametrize(
-    ("faults", "names", "says"),
-    [
-        ({}, ["pod-a"], "there is one Pod only"),
-        ({"dev_mode": False}, ["pod-a", "pod-b"], "VLLM_SERVER_DEV_MODE"),
-        ({"ignores_salt": True}, ["pod-a", "pod-b"], ""),
-    ],
-)
+@pytest.mark.parametrize(("names", "says"), [("a", "there is one Pod only"), ("ab", "VLLM_SERVER_DEV_MODE")])
 def test_what_cannot_be_checked(
-    connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], faults: Any, names: list[str], says: str
+    connected: Release, tmp_path: Path, capsys: pytest.CaptureFixture[str], names: str, says: str
 ) -> None:
     for name in names:
-        connected.add(name, faults=Faults(**faults))
-    if says:
-        assert __main__.main(["bench", "texts", *RELEASE, "--out", str(tmp_path), "--prompts", "1"]) == 2
-        assert says in capsys.readouterr().err
-    else:
-        # A control that was served from a cache is none.
-        code, _, rows = check(tmp_path, "--prompts", "1")
-        assert code == 1 and not rows["control"]["passed"]
+        connected.add(f"pod-{name}", faults=Faults(dev_mode=False))
+    assert __main__.main(["bench", "texts", *RELEASE, "--out", str(tmp_path), "--prompts", "1"]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_control_that_a_cache_served_is_none(connected: Release, tmp_path: Path) -> None:
+    pods(connected, ignores_salt=True)
+    code, _, rows = check(tmp_path, "--prompts", "1")
+    assert code == 1
+    assert not rows["control"]["passed"]
 
 
 def test_bad_arguments_together(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
