@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench schema golden lock
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -36,6 +36,9 @@ images:     ## build the container images
 
 bench:      ## how fast each tier of the demo answers, with figures: VARIANT=<name> OUT=<folder> BUDGET=<seconds>
 	@VARIANT=$(VARIANT) OUT=$(OUT) BUDGET=$(BUDGET) CONVERSATIONS=$(CONVERSATIONS) $(RUN) local_cluster bench
+
+texts:      ## does each tier of the demo give the same text: PROMPTS=<number> AT_ONCE=<numbers, such as 1,8> OUT=<folder>
+	@PROMPTS=$(PROMPTS) AT_ONCE=$(AT_ONCE) OUT=$(OUT) $(RUN) local_cluster texts
 
 render-bench:  ## seconds for 200 models; PEER=<folder of production-stack's chart> beside ours
 	@PEER=$(PEER) $(RUN) testing render-bench

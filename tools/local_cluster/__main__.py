@@ -1,4 +1,4 @@
-"""`python -m local_cluster up | down | status | bench | images | cluster`."""
+"""`python -m local_cluster up | down | status | bench | texts | images | cluster`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def main() -> int:
         "status": "what runs, and the URL",
         "images": "build the container images",
         "bench": "measure the demo's tiers",
+        "texts": "ask whether each tier of the demo gives the same text",
         "cluster": "a cluster with the images in its nodes, nothing installed",
     }
     parser.add_argument("verb", choices=verbs, help="; ".join(f"{verb}: {text}" for verb, text in verbs.items()))
@@ -67,8 +68,8 @@ def _run(verb: str, provider_name: str, context: str, values: Path | None) -> in
             demo.down(where)
             where.down()
             print(f"cluster {CLUSTER} is gone; caches stay" if where.local_images else "the release is gone")
-        elif verb == "bench":
-            return bench.bench(where)
+        elif verb in ("bench", "texts"):
+            return bench.run(where, bench.arguments if verb == "bench" else bench.text_arguments)
         elif verb == "cluster":
             demo.cluster(where)
         else:

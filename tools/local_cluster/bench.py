@@ -1,12 +1,13 @@
-"""`make bench`: the verb bench on the demo's Pods, from outside, in at most a quarter of an hour.
+"""`make bench` and `make texts`: the verb bench on the demo's Pods, from outside.
 
-usage: VARIANT=<name> OUT=<folder> BUDGET=<seconds> make bench
+usage: VARIANT=<name> OUT=<folder> BUDGET=<seconds> make bench     (at most a quarter of an hour)
+       PROMPTS=<number> AT_ONCE=<numbers> OUT=<folder> make texts
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tiered_kv_cache.__main__ import main
@@ -30,15 +31,26 @@ def arguments(kubeconfig: Path, environment: Mapping[str, str]) -> list[str]:
     variant = environment.get("VARIANT") or "demo"
     out = environment.get("OUT") or f"bench-result/{variant}"
     return [
-        "bench", "run", "--namespace", NAMESPACE, "--release", RELEASE, "--kubeconfig", str(kubeconfig),
-        "--via", "port-forward", "--variant", variant, "--out", out, "--budget", environment.get("BUDGET") or str(BUDGET_S),
+        "bench", "run", *_release(kubeconfig), "--variant", variant, "--out", out, "--budget", environment.get("BUDGET") or str(BUDGET_S),
         "--concurrency", CONCURRENCY, "--rates", RATES, "--load-size", str(LOAD_TOKENS),
         "--conversations", environment.get("CONVERSATIONS") or str(CONVERSATIONS),
     ]  # fmt: skip
 
 
-def bench(where: Provider) -> int:
-    """Run it; the verb's exit code. Raises Problem when there is no demo."""
+def text_arguments(kubeconfig: Path, environment: Mapping[str, str]) -> list[str]:
+    """The text check's command line; OUT, PROMPTS and AT_ONCE of ``environment`` go into it."""
+    return [
+        "bench", "texts", *_release(kubeconfig), "--out", environment.get("OUT") or "bench-result/texts",
+        "--prompts", environment.get("PROMPTS") or "200", "--at-once", environment.get("AT_ONCE") or "1",
+    ]  # fmt: skip
+
+
+def _release(kubeconfig: Path) -> list[str]:
+    return ["--namespace", NAMESPACE, "--release", RELEASE, "--kubeconfig", str(kubeconfig), "--via", "port-forward"]
+
+
+def run(where: Provider, make: Callable[[Path, Mapping[str, str]], list[str]]) -> int:
+    """Run the verb with the command line of ``make``; its exit code. Raises Problem when there is no demo."""
     if not where.kubeconfig.exists() or not Helm(where.kubeconfig, NAMESPACE, RELEASE).exists():
-        raise Problem("no demo in the cluster to measure", "run `make up`, then `make bench`")
-    return main(arguments(where.kubeconfig, os.environ))
+        raise Problem("no demo in the cluster to measure", "run `make up`, then this again")
+    return main(make(where.kubeconfig, os.environ))

@@ -10,7 +10,7 @@ import pytest
 from local_cluster import bench
 from local_cluster.problem import Problem
 from tiered_kv_cache.__main__ import _parser
-from tiered_kv_cache.bench import replay, settings
+from tiered_kv_cache.bench import replay, settings, texts_settings
 
 
 def test_the_command_line_is_one_of_the_verb() -> None:
@@ -28,6 +28,12 @@ def test_what_the_environment_says() -> None:
     assert (args.variant, args.budget, args.out) == ("no-l2", 60, "bench-result/no-l2")
 
 
+def test_the_text_check() -> None:
+    args = _parser().parse_args(bench.text_arguments(Path("/k"), {"AT_ONCE": "1,8", "PROMPTS": ""}))
+    parsed = texts_settings.parse(args)
+    assert (parsed.prompts, parsed.at_once, args.out) == (200, (1, 8), "bench-result/texts")
+
+
 def test_no_demo(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no demo in the cluster to measure"):
-        bench.bench(SimpleNamespace(kubeconfig=tmp_path / "none"))
+        bench.run(SimpleNamespace(kubeconfig=tmp_path / "none"), bench.arguments)
