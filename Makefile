@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench schema golden lock
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster docs drills test-curvine images render-bench bench schema golden lock
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -18,7 +18,7 @@ test:       ## lint, unit, chart and cluster tests
 test-fast:  ## all that needs no cluster
 	@$(RUN) testing fast
 
-lint unit chart patch router faults operator scheduling cluster:  ## one part of the tests
+lint docs unit chart patch router faults operator scheduling cluster:  ## one part of the tests
 	@$(RUN) testing $@
 
 property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a long run
@@ -47,4 +47,4 @@ golden:     ## rewrite the golden manifests; review the diff
 	@$(RUN) testing golden
 
 lock:       ## resolve locks/dev.txt again
-	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
+	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench --extra docs pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
