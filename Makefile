@@ -18,8 +18,11 @@ test:       ## lint, unit, chart and cluster tests
 test-fast:  ## all that needs no cluster
 	@$(RUN) testing fast
 
-lint docs unit chart patch router faults operator scheduling cluster:  ## one part of the tests
+lint unit chart patch router faults operator scheduling cluster:  ## one part of the tests
 	@$(RUN) testing $@
+
+docs:       ## the site in site/, with every link checked
+	@$(RUN) testing docs
 
 property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a long run
 	@PROPERTY_EXAMPLES=$(EXAMPLES) $(RUN) testing property
