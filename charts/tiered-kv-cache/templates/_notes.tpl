@@ -31,8 +31,8 @@ L2 is claim {{ $claim }}.
   WARNING: l2.keeper.dryRun: it only says what it would remove, and the volume fills.
 {{- end }}
 {{- else }}
-  WARNING: this release has no keeper (l2.keeper.enabled). The one that works on the volume must name {{ $lob }}
-  (l2.keeper.linesOfBusiness), or the volume fills.
+  WARNING: this release has no keeper (l2.keeper.enabled). Another release's must work on the volume, or it fills; unless that
+  one names {{ $lob }} (l2.keeper.linesOfBusiness), only age bounds what {{ $lob }} stores.
 {{- end }}
 {{- if eq $l2.volume.type "hostPath" }}
   It lies in {{ $l2.volume.hostPath.path }} on the nodes. That directory must hold the same content on all of them and be
