@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -20,6 +20,9 @@ test-fast:  ## all that needs no cluster
 
 lint unit chart patch router faults operator scheduling cluster:  ## one part of the tests
 	@$(RUN) testing $@
+
+docs:       ## the site in site/, with every link checked
+	@$(RUN) testing docs
 
 property:   ## thousands of values trees from the schema; EXAMPLES=50000 for a long run
 	@PROPERTY_EXAMPLES=$(EXAMPLES) $(RUN) testing property
@@ -50,4 +53,4 @@ golden:     ## rewrite the golden manifests; review the diff
 	@$(RUN) testing golden
 
 lock:       ## resolve locks/dev.txt again
-	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
+	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench --extra docs pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"

@@ -238,3 +238,12 @@ def test_no_alert_for_what_is_not_there(helm: Helm, layer: Json, gone: str) -> N
     names = [alert["alert"] for alert in alerts(helm.template(OBSERVED, layer))]
     assert names
     assert not [name for name in names if name.startswith(f"TieredKvCache{gone}")]
+
+
+def test_the_page_of_all_runbooks_lists_every_alert_as_it_is(manifests: Manifests) -> None:
+    page = (REPO / "docs" / "runbooks.md").read_text().splitlines()
+    wanted = []
+    for alert in alerts(manifests):
+        name, severity, summary = alert["alert"], alert["labels"]["severity"], alert["annotations"]["summary"]
+        wanted.append(f"| [{name}](runbooks/{name}.md) | {severity} | {alert['for']} | {summary} |")
+    assert [line for line in page if line.startswith("| [")] == wanted

@@ -113,16 +113,16 @@ class _Reference:
         for key, child, default in self.rows(node, values, path):
             below = self.resolve(child)
             group = "properties" in below and _name(child) not in SHAPES
-            words = (child if "description" in child else below)["description"].strip().replace("\n", " ")
+            words = (child if "description" in child else below)["description"]
             shown = "" if default is ... or (group and default) else f"`{flow(default)}`"
-            yield f"| `{key}` | {'' if group else self.kind(child)} | {shown} | {words} |".replace(
+            yield f"| `{key}` | {'' if group else self.kind(child)} | {shown} | {_prose(words)} |".replace(
                 "|  |", "| |"
             ).replace("|  |", "| |")
 
     def section(self, name: str, node: Node, level: int = 2) -> Iterator[str]:
         below = self.resolve(node)
         values = self.values.get(name, ...)
-        yield from ("", f"{'#' * level} {name}", "", below["description"].strip(), "")
+        yield from ("", f"{'#' * level} {name}", "", _prose(below["description"]), "")
         if "properties" not in below:
             yield f"Type: {self.kind(node)}. Default: `{flow(values)}`."
             free = self.free(below)
@@ -136,12 +136,12 @@ class _Reference:
     def defaults(self) -> Iterator[str]:
         """The keys of a model, a table for each of its blocks."""
         model, values = self.source["definitions"]["model"], self.values["defaults"]
-        yield from ("", "## defaults", "", model["description"].strip(), "")
+        yield from ("", "## defaults", "", _prose(model["description"]), "")
         blocks = {name: child for name, child in model["properties"].items() if "properties" in self.resolve(child)}
         single = {name: child for name, child in model["properties"].items() if name not in blocks}
         yield from self.table({"properties": single}, values)
         for name, child in blocks.items():
-            yield from ("", f"### {name}", "", self.resolve(child)["description"].strip(), "")
+            yield from ("", f"### {name}", "", _prose(self.resolve(child)["description"]), "")
             yield from self.table(child, values[name], f"{name}.")
 
     def text(self) -> str:
@@ -154,8 +154,14 @@ class _Reference:
         lines += ["", "## Shapes", "", "What several keys have in common."]
         for name, words in SHAPES.items():
             node = self.source["definitions"][name]
-            lines += ["", f"### {words}", "", node["description"].strip(), "", *self.table(node, ...)]
+            lines += ["", f"### {words}", "", _prose(node["description"]), "", *self.table(node, ...)]
         return "\n".join(lines) + "\n"
+
+
+def _prose(description: str) -> str:
+    """A description as Markdown: what stands for a name is no HTML, and other pages are links."""
+    text = description.strip().replace("\n", " ").replace("<", "&lt;")
+    return re.sub(r"\bdocs/([a-z0-9-]+)\.md\b", r"[\1](\1.md)", text)
 
 
 def _listed(words: list[str]) -> str:

@@ -15,7 +15,7 @@ from local_cluster.problem import Problem
 from local_cluster.progress import table
 from local_cluster.providers.kind import Kind
 
-from . import lint, scale
+from . import lint, scale, site
 from .tools import control_plane, environment
 
 Part = Callable[[], bool]
@@ -71,6 +71,7 @@ def patch() -> bool:
 
 PARTS: dict[str, Part] = {
     "lint": lint.run,
+    "docs": site.run,
     "unit": pytest("-q", "-n", "auto", "tests/unit"),
     "chart": pytest("-q", "-n", "auto", "tests/chart"),
     "patch": patch,
@@ -81,7 +82,7 @@ PARTS: dict[str, Part] = {
     "scheduling": on_control_plane("tests/scheduling"),
     "cluster": cluster,
 }
-RUNS = {"all": list(PARTS), "fast": ["lint", "unit", "chart", "patch"], **{name: [name] for name in PARTS}}
+RUNS = {"all": list(PARTS), "fast": ["lint", "docs", "unit", "chart", "patch"], **{name: [name] for name in PARTS}}
 
 
 def main() -> int:
