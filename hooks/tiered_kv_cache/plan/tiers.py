@@ -63,7 +63,7 @@ def _model(workload: Workload, quotas: list[Quota], shape: Shape | None, gpu_mem
             why = str(err)
     tiers = (
         _l0(engine, per_token, shape, gpu_memory),
-        _tier("L1", engine.l1, engine.chunk, per_token),
+        _l1(engine, per_token),
         _l2(engine, quotas, per_token),
     )
     return Model(
@@ -87,6 +87,12 @@ def _l0(engine: _Engine, per_token: int | None, shape: Shape | None, gpu_memory:
         return Tier("L0", 0, 0, "the weights alone take more than the GPUs have")
     tier = _tier("L0", left, 1, per_token)
     return Tier("L0", tier.bytes, tier.tokens, "at most: less what activations take")
+
+
+def _l1(engine: _Engine, per_token: int | None) -> Tier:
+    if engine.l1 is None:
+        return Tier("L1", None, None, "LMCache is a server of the operator's, which decides")
+    return _tier("L1", engine.l1, engine.chunk, per_token)
 
 
 def _l2(engine: _Engine, quotas: list[Quota], per_token: int | None) -> Tier:
@@ -130,16 +136,17 @@ class _Engine:
         self.line = parent.rstrip("/").split("/")[-2] if parent.count("/") > 1 else ""
         server = _texts(lmcache.get("args"))
         self.chunk = int(_flag(server, "--chunk-size") or self.env.get("LMCACHE_CHUNK_SIZE") or _hashed(inits) or 1)
-        self.l1 = self._l1(server, workload.kind == ENDPOINT)
+        # An endpoint says whether it has L1; where LMCache is a server of the operator's, nobody says how large it is.
+        self.l1 = self._l1(server, workload.kind == ENDPOINT and workload.l1)
 
-    def _l1(self, server: list[str], endpoint: bool) -> int:
-        """Bytes of a Pod."""
+    def _l1(self, server: list[str], endpoint: bool) -> int | None:
+        """Bytes of a Pod; None where the operator decides."""
         if server:
             return int(Decimal(_flag(server, "--l1-size-gb") or 0) * GIB)
-        if self.env.get("LMCACHE_LOCAL_CPU") == "true" or endpoint:
-            # Of each rank.
-            return int(Decimal(self.env.get("LMCACHE_MAX_LOCAL_CPU_SIZE") or 0) * GIB) * self.ranks
-        return 0
+        each_rank = self.env.get("LMCACHE_MAX_LOCAL_CPU_SIZE")
+        if each_rank and self.env.get("LMCACHE_LOCAL_CPU", "true") == "true":
+            return int(Decimal(each_rank) * GIB) * self.ranks
+        return None if endpoint else 0
 
     def flag(self, name: str) -> str:
         """Of vLLM; empty if it is not there."""

@@ -19,7 +19,7 @@ INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 class Workload:
     """``least`` to ``most`` Pods, and ``surge`` more while they are replaced; ``pod``: spec of one.
 
-    ``each_node``: one on every node that it may run on, so that nobody knows how many.
+    ``l1``: of an endpoint, whether it has L1; ``each_node``: one on every node that it may run on, so that nobody knows how many.
     """
 
     kind: str
@@ -34,6 +34,7 @@ class Workload:
     pod: JsonObject = field(repr=False)
     each_node: bool = False
     instance_types: tuple[str, ...] = ()
+    l1: bool = False
 
     def asked(self, pods: int) -> Amounts:
         """Requests of so many Pods."""
@@ -111,6 +112,7 @@ def _endpoint(found: JsonObject) -> Workload:
     return Workload(
         ENDPOINT, key(found).name, label(found, names.LABEL_COMPONENT), label(found, names.LABEL_MODEL), least, most,
         max(1, _surge({}, most)), requests, limits, pod, instance_types=types,
+        l1=bool((spec.get("kvCacheSpec") or {}).get("enableL1Cache")),
     )  # fmt: skip
 
 

@@ -157,6 +157,18 @@ def test_an_endpoint_of_the_operator() -> None:
     assert (found.nodes.steady, found.nodes.rollout) == (2, 3)
 
 
+def test_l1_of_an_operators_server_is_not_known() -> None:
+    endpoint = {
+        "apiVersion": "inference.sagemaker.aws.amazon.com/v1",
+        "kind": "InferenceEndpointConfig",
+        "metadata": meta("r-m", "endpoint", "m"),
+        "spec": {"worker": {"args": ["--dtype", "auto"]}, "kvCacheSpec": {"enableL1Cache": True}},
+    }
+    assert tiers(plan(endpoint))["L1"].bytes is None
+    endpoint["spec"]["kvCacheSpec"] = {"enableL1Cache": False}  # type: ignore[index]
+    assert tiers(plan(endpoint))["L1"] == Tier("L1", 0, 0, "off")
+
+
 def test_nodes() -> None:
     found = plan(engine(replicas=3, surge=2), router(), node=NODE)
     assert found.nodes == type(found.nodes)(3, 5, ())  # type: ignore[misc]
