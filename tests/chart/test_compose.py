@@ -115,9 +115,7 @@ def test_the_platform_patches_its_endpoints_with_its_own_volume(helm: Helm, name
         if each["name"] == "l2"
     }
     assert mount == (allowance["mountPath"], "HostToContainer")
-    (seed,) = {
-        each["value"] for each in engine["containers"][0]["env"] if each["name"] == "PYTHONHASHSEED"
-    }
+    (seed,) = {each["value"] for each in engine["containers"][0]["env"] if each["name"] == "PYTHONHASHSEED"}
     assert seed == str(allowance["hashSeed"])
 
 
@@ -147,9 +145,7 @@ def test_a_new_line_of_business_is_one_more_name(helm: Helm) -> None:
     keys = [{(each["kind"], each["metadata"]["name"]) for each in of.objects} for of in (before, after)]
     assert keys[0] == keys[1]
     changed = [
-        each["metadata"]["name"]
-        for each, other in zip(before.objects, after.objects, strict=True)
-        if each != other
+        each["metadata"]["name"] for each, other in zip(before.objects, after.objects, strict=True) if each != other
     ]
     # The mounts, and who may be told of a mount. Masters and workers go on.
     assert "platform-curvine-client" in changed

@@ -49,9 +49,9 @@ def test_of_each_values_file(helm: Helm, case: str, tmp_path: Path, capsys: pyte
         spec = models[each["name"]]
         l1 = spec.get("cache", {}).get("l1") or CASES[case].get("defaults", {}).get("cache", {}).get("l1")
         assert each["tiers"]["L1"]["bytes"] == size(l1["memory"])
-        assert each["tiers"]["L1"]["tokens"] == size(l1["memory"]) // (each["tokenBytes"] * 256) * 256 or case.startswith(
-            "documents"
-        )
+        assert each["tiers"]["L1"]["tokens"] == size(l1["memory"]) // (
+            each["tokenBytes"] * 256
+        ) * 256 or case.startswith("documents")
         assert each["tiers"]["L2"]["bytes"] > 0
         assert each["lineOfBusiness"] == CASES[case]["lineOfBusiness"]
         assert each["maxModelLen"] >= 4096
@@ -101,7 +101,10 @@ def test_an_upgrade_is_told_field_by_field(helm: Helm, tmp_path: Path, capsys: p
         if "helm.sh/hook" not in each["metadata"].get("annotations", {})
     ]  # fmt: skip
     live.write_text(yaml.safe_dump_all(before))
-    for path, changed in (("models.documents.cache.l1.memory=150Gi", False), ("models.documents.cache.chunkSize=512", True)):
+    for path, changed in (
+        ("models.documents.cache.l1.memory=150Gi", False),
+        ("models.documents.cache.chunkSize=512", True),
+    ):
         after = helm.run("-f", "-", "--set", path, given=json.dumps(CASES["documents"]))
         plan = planned(after, tmp_path, capsys, "--live", str(live))
         (engine,) = [each for each in plan["changes"] if each["name"] == "demo-documents-engine"]

@@ -50,7 +50,9 @@ def test_it_fits_the_local_cluster(helm: Helm, tmp_path: Path, file: Path) -> No
         assert each["spec"]["replicas"] == 2
         memory += int(of_api(template)[0]["memory"]) * 2
         claims = {
-            volume["persistentVolumeClaim"]["claimName"] for volume in pod["volumes"] if "persistentVolumeClaim" in volume
+            volume["persistentVolumeClaim"]["claimName"]
+            for volume in pod["volumes"]
+            if "persistentVolumeClaim" in volume
         }
         assert claims == {"models", f"{file.stem}-l2"}
         assert {c["image"] for c in pod["containers"]} == {"localhost/tiered-kv-cache/engine-cpu:dev"}
@@ -70,7 +72,8 @@ def test_what_makes_it_different_stays(helm: Helm, tmp_path: Path, file: Path) -
     gateways = [each for each in manifests.of("Deployment") if each["metadata"]["name"].endswith("-gateway")]
     assert bool(gateways) == values.get("gateway", {}).get("enabled", False)
     strategies = {
-        model.get("routing", {}).get("strategy") or values.get("defaults", {}).get("routing", {}).get("strategy", "roundrobin")
+        model.get("routing", {}).get("strategy")
+        or values.get("defaults", {}).get("routing", {}).get("strategy", "roundrobin")
         for model in values["models"].values()
     }
     policies = {"roundrobin": "round_robin", "session": "sticky_least_loaded", "prefixaware": "cache_aware"}

@@ -1,4 +1,4 @@
-"""Each values file, for both platforms and each version of Kubernetes, is taken by an API server or refused by one of the chart's messages."""
+"""Each values file, for both platforms and each version of Kubernetes: taken by an API server, or refused by one of our messages."""
 
 from __future__ import annotations
 

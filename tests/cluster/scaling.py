@@ -27,4 +27,4 @@ def scaled(file: Path) -> Json:
     overlay: Json = yaml.safe_load(OVERLAY.read_text())
     each = overlay.pop(EACH_MODEL)
     defaults = {key: value for key, value in overlay["defaults"].items() if key != "source"}
-    return {**overlay, "defaults": defaults, "models": {name: each for name in models}}
+    return {**overlay, "defaults": defaults, "models": dict.fromkeys(models, each)}

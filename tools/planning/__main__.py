@@ -1,7 +1,8 @@
 """`make plan LOB=values/assistant.yaml`: what a values file would make and change, before anything is installed.
 
-From the environment: LOB (the file), NAMESPACE and RELEASE (the file's name), OVER (further files, over it), CONFIGS (`<model>=<config.json or its
-folder>` by spaces), GPU_MEMORY, NODE, JSON=1, and as everywhere KUBECONFIG, HELM. Without KUBECONFIG nothing is compared.
+From the environment: LOB (the file), NAMESPACE and RELEASE (the file's name), OVER (further files, over it), CONFIGS
+(`<model>=<config.json or its folder>` by spaces), GPU_MEMORY, NODE, JSON=1, and as everywhere KUBECONFIG, HELM. Without KUBECONFIG nothing is
+compared.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def main(environment: Mapping[str, str]) -> int:
         print(rendered.stderr, file=sys.stderr)
         return rendered.returncode
     say = sys.stderr if environment.get("JSON") else sys.stdout
-    print(f"plan of release {release} in namespace {namespace}, from {', '.join(map(str, files))}\n", file=say, flush=True)
+    print(
+        f"plan of release {release} in namespace {namespace}, from {', '.join(map(str, files))}\n", file=say, flush=True
+    )
     told = [sys.executable, "-m", "tiered_kv_cache", *verb(release, namespace, environment)]
     return subprocess.run(told, input=rendered.stdout, text=True, check=False).returncode
 

@@ -30,7 +30,9 @@ def main(args: argparse.Namespace) -> int:
     if args.gpu_memory is not None:
         memory = size(args.gpu_memory)
         if not memory:
-            raise UsageError(f"--gpu-memory {args.gpu_memory!r} is no size. Fix: write it like 44Gi, as nvidia-smi shows it")
+            raise UsageError(
+                f"--gpu-memory {args.gpu_memory!r} is no size. Fix: write it like 44Gi, as nvidia-smi shows it"
+            )
     node = nodes.room(args.node) if args.node is not None else None
     plan = make(objects, shapes, memory, node, _live(args))
     if args.json:

@@ -19,7 +19,9 @@ def room(text: str) -> Amounts:
     parts = [each.partition("=") for each in text.split(",") if each]
     found = amounts({name.strip(): value.strip() for name, _, value in parts})
     if not parts or len(found) != len(parts) or any(value <= 0 for value in found.values()):
-        raise UsageError(f"--node {text!r} is no list of amounts. Fix: write it like cpu=15,memory=120Gi,nvidia.com/gpu=1")
+        raise UsageError(
+            f"--node {text!r} is no list of amounts. Fix: write it like cpu=15,memory=120Gi,nvidia.com/gpu=1"
+        )
     return {"pods": PODS} | found
 
 

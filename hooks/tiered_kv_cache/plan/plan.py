@@ -57,8 +57,8 @@ def make(
     differences = None
     if live.objects is not None:
         # What helm get manifest prints has no hooks.
-        before, after = (
-            [each for each in side if live.hooks or not is_hook(each)] for side in (live.objects, objects)
-        )
+        before, after = ([each for each in side if live.hooks or not is_hook(each)] for side in (live.objects, objects))
         differences = changing.changes(before, after)
-    return Plan(found, tiers.models(found, limits, shapes, gpu_memory), limits, total, rollout, places, live, differences)
+    return Plan(
+        found, tiers.models(found, limits, shapes, gpu_memory), limits, total, rollout, places, live, differences
+    )

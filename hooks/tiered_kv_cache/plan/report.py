@@ -23,7 +23,9 @@ MOST_FIELDS = 8
 def print_plan(plan: Plan, out: IO[str]) -> None:
     """Tables: Pods, tiers, quotas; then nodes, and what would change."""
     console = Console(file=out, width=WIDTH, highlight=False, markup=False, no_color=None if out.isatty() else True)
-    _table(console, ("Pods of", "kind", "Pods", "rollout", "each asks for", "instance types"), map(_pods, plan.workloads))
+    _table(
+        console, ("Pods of", "kind", "Pods", "rollout", "each asks for", "instance types"), map(_pods, plan.workloads)
+    )
     print(f"in all       {_amounts(plan.total)}", file=out)
     print(f"in a rollout {_amounts(plan.rollout)}", file=out)
     print(_nodes(plan), file=out)
@@ -61,7 +63,15 @@ def _tiers(model: Model) -> list[tuple[str, ...]]:
         of = "all Pods" if tier.name == "L2" else "one Pod"
         note = tier.note if tier.note else "" if tier.tokens is not None else "shape not known"
         tokens = "not known" if tier.tokens is None else f"{tier.tokens:,}"
-        rows.append((model.name if not index else "", tier.name, _size(tier.bytes), tokens, f"{of}{f'; {note}' if note else ''}"))
+        rows.append(
+            (
+                model.name if not index else "",
+                tier.name,
+                _size(tier.bytes),
+                tokens,
+                f"{of}{f'; {note}' if note else ''}",
+            )
+        )
     known = f"{human(model.token_bytes)} a token" if model.token_bytes else f"bytes of a token not known: {model.why}"
     rows.append(("", "", "", "", f"{known}; context {model.max_model_len:,} tokens"))
     return rows
@@ -70,7 +80,9 @@ def _tiers(model: Model) -> list[tuple[str, ...]]:
 def _nodes(plan: Plan) -> str:
     if plan.nodes is None:
         return "nodes        not counted: give --node with what one of them has for Pods"
-    lines = [f"nodes        {plan.nodes.steady}, in a rollout {plan.nodes.rollout} (at most; of the kind that --node describes)"]
+    lines = [
+        f"nodes        {plan.nodes.steady}, in a rollout {plan.nodes.rollout} (at most; of the kind that --node describes)"
+    ]
     return "\n".join(lines + [f"             fits on none: {each}" for each in plan.nodes.homeless])
 
 

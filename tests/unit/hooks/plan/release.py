@@ -36,7 +36,13 @@ def resources(**amounts: str) -> Json:
 
 
 def engine(
-    replicas: int = 2, surge: int = 0, ranks: int = 1, args: tuple[str, ...] = (), env: Json | None = None, model: str = "m"
+    replicas: int = 2,
+    *,
+    surge: int = 0,
+    ranks: int = 1,
+    args: tuple[str, ...] = (),
+    env: Json | None = None,
+    model: str = "m",
 ) -> Json:
     """A Deployment of engines with LMCache's server (L1 40 GiB, chunks of 256) and L2."""
     vllm = {

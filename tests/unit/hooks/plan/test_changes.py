@@ -76,7 +76,10 @@ def helms(release: str, version: int, manifest: str, hooks: tuple[str, ...] = ()
     record = {"manifest": manifest, "hooks": [{"manifest": each} for each in hooks]}
     packed = base64.b64encode(base64.b64encode(gzip.compress(json.dumps(record).encode()))).decode()
     labels = {"owner": "helm", "name": release, "version": str(version), "status": status}
-    return {"metadata": {"name": f"sh.helm.release.v1.{release}.v{version}", "labels": labels}, "data": {"release": packed}}
+    return {
+        "metadata": {"name": f"sh.helm.release.v1.{release}.v{version}", "labels": labels},
+        "data": {"release": packed},
+    }
 
 
 def cluster(*secrets: Json) -> FakeObjects:

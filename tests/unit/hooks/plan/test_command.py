@@ -28,7 +28,10 @@ def config(tmp_path: Path) -> Path:
 
 
 def test_for_people(manifests: Path, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["plan", str(manifests), "--config", f"m={config}", "--node", "cpu=15,memory=120Gi,nvidia.com/gpu=1"]) == OK
+    assert (
+        main(["plan", str(manifests), "--config", f"m={config}", "--node", "cpu=15,memory=120Gi,nvidia.com/gpu=1"])
+        == OK
+    )
     out = capsys.readouterr().out
     for wanted in ("r-m-engine", "2 nvidia.com/gpu", "56 KiB a token", "40 GiB", "748,800", "quota of retail: 100 GiB"):
         assert wanted in out, out
@@ -63,9 +66,7 @@ def test_an_empty_file_is_a_release_that_is_not_there(
     assert "3 added, 0 changed, 0 removed" in capsys.readouterr().out
 
 
-def test_without_a_cluster_the_plan_holds(
-    manifests: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_cluster_the_plan_holds(manifests: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     nowhere = str(tmp_path / "kubeconfig")
     assert main(["plan", str(manifests), "--release", "r", "--namespace", "retail", "--kubeconfig", nowhere]) == OK
     assert "changes: not known, nothing to compare with: no way into a cluster" in capsys.readouterr().out

@@ -20,7 +20,9 @@ GIB = 1 << 30
 NODE = nodes.room("cpu=15,memory=120Gi,nvidia.com/gpu=1")
 
 
-def plan(*objects: Json, weights: int = 0, gpu_memory: int | None = None, node: Any = None, config: Json | None = None) -> Plan:
+def plan(
+    *objects: Json, weights: int = 0, gpu_memory: int | None = None, node: Any = None, config: Json | None = None
+) -> Plan:
     shapes = {"m": Shape(QWEN2_7B if config is None else config, weights)}
     return make(list(objects), shapes, gpu_memory, node, Live(None, "nothing"))
 
@@ -107,9 +109,9 @@ def test_l0_of_cpus_and_tiers_that_are_off() -> None:
     off = engine(args=("--no-enable-prefix-caching",))
     off["spec"]["template"]["spec"]["initContainers"] = []
     del off["spec"]["template"]["spec"]["containers"][1]
-    assert {name: (each.bytes, each.note) for name, each in tiers(plan(off)).items()} == {
-        name: (0, "off") for name in ("L0", "L1", "L2")
-    }
+    assert {name: (each.bytes, each.note) for name, each in tiers(plan(off)).items()} == dict.fromkeys(
+        ("L0", "L1", "L2"), (0, "off")
+    )
 
 
 def test_l1_in_vllms_own_process_is_of_each_rank() -> None:
@@ -178,7 +180,10 @@ def test_nodes() -> None:
 
 def test_what_each_node_has_anyway_takes_room() -> None:
     daemons = {**router(), "kind": "DaemonSet"}
-    daemons["spec"] = {**daemons["spec"], "template": {"spec": {"containers": [{"name": "w", "resources": resources(cpu="9")}]}}}
+    daemons["spec"] = {
+        **daemons["spec"],
+        "template": {"spec": {"containers": [{"name": "w", "resources": resources(cpu="9")}]}},
+    }
     found = plan(engine(), daemons, node=NODE)
     assert found.nodes
     assert found.nodes.steady == 0
