@@ -1,7 +1,7 @@
 """`make plan LOB=values/assistant.yaml`: what a values file would make and change, before anything is installed.
 
 From the environment: LOB (the file), NAMESPACE and RELEASE (the file's name), OVER (further files, over it), CONFIGS
-(`<model>=<config.json or its folder>` by spaces), GPU_MEMORY, NODE, JSON=1, and as everywhere KUBECONFIG, HELM. Without KUBECONFIG nothing is
+(`<model>=<config.json or its folder>` by spaces), GPU_MEMORY, NODE, JSON=1, KUBECONFIG, HELM. Without KUBECONFIG nothing is
 compared.
 """
 

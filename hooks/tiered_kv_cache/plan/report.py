@@ -58,7 +58,7 @@ def _pods(each: Workload) -> tuple[str, ...]:
 
 
 def _tiers(model: Model) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for index, tier in enumerate(model.tiers):
         of = "all Pods" if tier.name == "L2" else "one Pod"
         note = tier.note if tier.note else "" if tier.tokens is not None else "shape not known"
