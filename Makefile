@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs plan
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -33,6 +33,10 @@ drills:     ## storms and broken parts on real engines, minutes each; not in `ma
 test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<reference, or path of an image archive>; mode csi: 3 more
 	@CURVINE_IMAGE=$(CURVINE_IMAGE) CURVINE_CSI_IMAGE=$(CURVINE_CSI_IMAGE) \
 	  CSI_PROVISIONER_IMAGE=$(CSI_PROVISIONER_IMAGE) CSI_REGISTRAR_IMAGE=$(CSI_REGISTRAR_IMAGE) $(RUN) testing curvine
+
+plan:       ## what a values file would make and change, before anything is installed: LOB=values/assistant.yaml NAMESPACE=<namespace>
+	@LOB=$(LOB) NAMESPACE=$(NAMESPACE) RELEASE=$(RELEASE) OVER="$(OVER)" CONFIGS="$(CONFIGS)" GPU_MEMORY=$(GPU_MEMORY) NODE=$(NODE) JSON=$(JSON) \
+	  $(RUN) planning
 
 images:     ## build the container images
 	@$(RUN) local_cluster images

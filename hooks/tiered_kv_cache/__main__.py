@@ -18,6 +18,7 @@ from .findings import UsageError
 from .keeper.arguments import arguments as keeper_arguments
 from .patch.arguments import arguments as patch_arguments
 from .patchcheck.arguments import arguments as patch_check_arguments
+from .plan.arguments import arguments as plan_arguments
 from .pool import mounts
 from .pool.arguments import arguments as pool_arguments
 from .preflight.arguments import arguments as preflight_arguments
@@ -122,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
         patch_arguments,
         aws_arguments,
         bench_arguments,
+        plan_arguments,
     ):
         add(verbs)
     return parser

@@ -151,6 +151,27 @@ ON_HYPERPOD: dict[str, Json] = {
         "defaults": {"tolerations": []},
         "models": {"assistant": {"autoscaling": {"keda": {"serverAddress": AMP, "fallbackReplicas": None}}}},
     },
+    "assistant": {
+        "apiKey": {"secretName": ""},
+        "gateway": {"enabled": False, "exclusive": False},
+        "models": {
+            "assistant": {
+                "autoscaling": {"keda": {"serverAddress": AMP, "fallbackReplicas": None}},
+                "podLabels": None,
+                "tolerations": [],
+            }
+        },
+    },
+    "documents": {"inferenceOperator": {"version": "3.7"}, "models": {"documents": {"podLabels": None}}},
+    "batch": {"inferenceOperator": {"version": "3.7"}, "models": {"summaries": {"podLabels": None}}},
+    "regulated": {
+        "inferenceOperator": {"version": "3.7"},
+        "apiKey": {"secretName": ""},
+        "gateway": {"enabled": False, "exclusive": False},
+        "defaults": {"podLabels": None, "nodeSelector": None},
+    },
+    "single": {"inferenceOperator": {"version": "3.7"}, "gateway": {"enabled": False}},
+    "walkthrough": {"models": {"qwen2-7b-instruct-kvcache": {"tolerations": []}}},
     "local": {
         "inferenceOperator": {"version": "3.7"},
         "defaults": {"engine": {"lmcacheMode": "multiProcess"}},

@@ -74,7 +74,7 @@
       "modelStore" (dict "hostPath" dict)
       "gateway" (dict "service" dict)
       "router" (dict "image" dict)
-      "hooks" (dict "image" dict "verify" dict "storageCheck" (dict "fileSize" "") "preflight" (dict "tolerate" list) "patchCheck" dict
+      "hooks" (dict "image" dict "podLabels" dict "podAnnotations" dict "verify" dict "storageCheck" (dict "fileSize" "") "preflight" (dict "tolerate" list) "patchCheck" dict
         "aws" (dict "tieredStorage" dict "addons" list "region" "" "clusterName" "" "eksClusterName" ""))
       "networkPolicy" dict
       "observability" (dict "podMonitors" (dict "labels" dict) "alerts" (dict "labels" dict "thresholds" dict))

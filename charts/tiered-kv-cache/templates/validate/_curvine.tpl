@@ -219,7 +219,7 @@
 {{-   $level := dig "metadata" "labels" "pod-security.kubernetes.io/enforce" "" (lookup "v1" "Namespace" "" $root.Release.Namespace | default dict) -}}
 {{-   if has $level (list "baseline" "restricted") -}}
 {{-     include "tkc.fault" (dict "faults" .faults "key" "l2.volume.type" "value" "curvine" "why" (printf "namespace %s admits no privileged Pods (pod-security.kubernetes.io/enforce: %s), which the pool's mounts are" $root.Release.Namespace $level)
-            "fix" "run the pool in a release of its own, in a namespace with pod-security.kubernetes.io/enforce: privileged, and name it here in curvine.pool (values/pool.yaml)") -}}
+            "fix" "run the pool in a release of its own, in a namespace with pod-security.kubernetes.io/enforce: privileged, and name it here in curvine.pool (values/platform.yaml)") -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}

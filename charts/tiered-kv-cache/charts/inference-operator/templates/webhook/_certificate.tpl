@@ -55,8 +55,7 @@ activeDeadlineSeconds: {{ int64 $webhook.certificate.deadlineSeconds }}
 ttlSecondsAfterFinished: 86400
 template:
   metadata:
-    labels:
-      {{- include "tkc.labels.pod" (dict "root" $root "component" (include "inference-operator.certificate.component" $root)) | nindent 6 }}
+    {{- include "tkc.hookPod.metadata" (dict "root" $root "component" (include "inference-operator.certificate.component" $root)) | nindent 4 }}
   spec:
     restartPolicy: Never
     serviceAccountName: {{ .account }}

@@ -1,0 +1,1 @@
+"""`make plan`: a values file through Helm, and what the verb plan says of it."""
