@@ -80,7 +80,9 @@ def own_salt(body: dict[str, Any]) -> str:
         return ""
     salt = body["cache_salt"]
     if not isinstance(salt, str) or not 1 <= len(salt) <= MOST_SALT:
-        raise BadSalt(f"cache_salt must be a text of 1 to {MOST_SALT} characters; leave it out to have none of your own")
+        raise BadSalt(
+            f"cache_salt must be a text of 1 to {MOST_SALT} characters; leave it out to have none of your own"
+        )
     try:
         salt.encode()
     except UnicodeEncodeError:
@@ -160,7 +162,9 @@ class _Salting:
             # vLLM takes it for a client that left; what it says then is not sent.
             return [{"type": "http.disconnect"}]
         last = len(chunks) - 1
-        return [{"type": "http.request", "body": part, "more_body": at < last} for at, part in enumerate(chunks or [b""])]
+        return [
+            {"type": "http.request", "body": part, "more_body": at < last} for at, part in enumerate(chunks or [b""])
+        ]
 
     async def send(self, message: Message) -> None:
         """vLLM's answer, chunk by chunk, unless the salt was refused."""

@@ -111,7 +111,9 @@ class Area:
 
     def touch(self, name: str) -> None:
         """An empty file, which takes no space; it may be there."""
-        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, l2root.FILE_MODE, dir_fd=self._fd))
+        os.close(
+            os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, l2root.FILE_MODE, dir_fd=self._fd)
+        )
 
     def read(self, name: str) -> Read:
         """Read all of a file, piece by piece."""
