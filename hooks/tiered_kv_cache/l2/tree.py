@@ -14,7 +14,7 @@ import re
 import stat
 from pathlib import Path
 
-from . import paths
+from . import errors, paths
 
 logger = logging.getLogger(__name__)
 
@@ -59,8 +59,14 @@ class Tree:
         return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
     def open(self, name: str) -> int:
-        """A descriptor for reading."""
-        return self._open(self.object(name), READ_FLAGS)
+        """A descriptor for reading. A socket at the object's place is told as a link is (errors.LINK), not as a lost mount."""
+        path = self.object(name)
+        try:
+            return self._open(path, READ_FLAGS)
+        except OSError as err:
+            if err.errno == errno.ENXIO and not stat.S_ISREG(os.lstat(path).st_mode):
+                raise OSError(errors.LINK, "no regular file") from None
+            raise
 
     def create(self) -> tuple[str, int]:
         """A new temporary file of this writer: its path and a descriptor for writing."""
