@@ -93,7 +93,8 @@ def own_salt(body: dict[str, Any]) -> str:
 def salted(chunks: list[bytes], key: bytes) -> list[bytes]:
     """A request's body with the salt in it; the chunks themselves where it is none that vLLM would take. Raises BadSalt.
 
-    ``chunks``: none is empty. A body without a salt, which most are, gets it right behind its first brace: what follows is not copied.
+    ``chunks``: none is empty. A body without a salt, which most are, gets it right behind its first brace, and its other chunks
+    go on as they came.
     """
     whole = b"".join(chunks)
     try:
