@@ -88,7 +88,7 @@ def test_a_socket_is_a_miss_and_nobody_waits_for_it(tmp_path: Path) -> None:
         try:
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(mine.name[:90])
-                os.rename(mine.name[:90], mine.name)
+                Path(mine.name[:90]).rename(mine.name)
         finally:
             os.chdir(here)
         assert load(b, MINE)[0] == "kind"
