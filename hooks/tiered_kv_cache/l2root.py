@@ -24,8 +24,12 @@ T = TypeVar("T")
 
 LEVELS_BELOW_MOUNT = 4
 """<mount path>/<format version>/<line of business>/<model>/<fingerprint>"""
-DIRECTORY_MODE = 0o770
-"""Group too: the keeper and other Pods of the release share the group."""
+DIRECTORY_MODE = 0o2770
+"""Group too, and handed down: the keeper and other Pods of the line of business share the group."""
+SHARED_MODE = 0o1777
+"""Of the version's directory: each line of business makes its own there, whatever its uid, and none may take away another's.
+The kubelet, which an NFS server may take for nobody, passes through it as well."""
+FILE_MODE = 0o640
 DEADLINE_SECONDS = 60.0
 POD_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 # A volume whose server or FUSE process is gone.
@@ -226,14 +230,34 @@ def _step(fd: int, at: PurePosixPath, todo: Job, done: list[str]) -> int:
             raise L2RootError(
                 f"the L2 volume is not mounted: {at} does not exist. Fix: mount the volume of l2.volume at {todo.mount}"
             ) from None
-        try:
-            os.mkdir(part, DIRECTORY_MODE, dir_fd=fd)
+        made = False
+        with contextlib.suppress(FileExistsError):  # Another Pod was faster.
+            os.mkdir(part, DIRECTORY_MODE & 0o777, dir_fd=fd)
+            made = True
             done.append(f"made {at}")
-        except FileExistsError:
-            pass  # Another Pod was faster.
         following = _open_dir(fd, part)
+        if made and at.parent != todo.mount:
+            _own(following)
+    if at.parent == todo.mount:
+        _share(following)
     os.close(fd)
     return following
+
+
+def _own(fd: int) -> None:
+    """The mode without the umask, and this process's group, where a directory above hands down another one."""
+    with contextlib.suppress(OSError):
+        os.fchown(fd, -1, os.getegid())
+    with contextlib.suppress(OSError):
+        os.fchmod(fd, DIRECTORY_MODE)
+
+
+def _share(fd: int) -> None:
+    """Opens the version's directory to all lines of business; one of another owner's is that one's to open."""
+    about = os.fstat(fd)
+    if about.st_uid == os.geteuid() and stat.S_IMODE(about.st_mode) & SHARED_MODE != SHARED_MODE:
+        with contextlib.suppress(OSError):
+            os.fchmod(fd, SHARED_MODE)
 
 
 def _open_dir(fd: int, name: str) -> int:
@@ -331,7 +355,7 @@ def _config(root: int, todo: Job, done: list[str]) -> None:
 
 
 def _write(root: int, name: str, data: bytes) -> None:
-    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o660, dir_fd=root)
+    fd = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, FILE_MODE, dir_fd=root)
     with os.fdopen(fd, "wb") as file:
         file.write(data)
         file.flush()

@@ -214,6 +214,13 @@ CASES: dict[str, Json] = {
         if file.stem in ON_HYPERPOD
     },
     "minimal": overlay(),
+    "isolated": overlay(
+        {
+            "cacheSalt": {"secretName": "salts"},
+            "networkPolicy": {"clientsFrom": [{"podSelector": {"matchLabels": {"client-of": "retail"}}}]},
+            "gateway": {"enabled": True},
+        }
+    ),
     "hyperpod-claim": overlay(HYPERPOD),
     "hyperpod-everything": overlay(HYPERPOD, HYPERPOD_EVERYTHING),
     "hyperpod-multi-process": overlay(HYPERPOD_MULTI_PROCESS),

@@ -73,7 +73,9 @@ def script(api: Api, namespace: str, path: Path, arguments: list[str], image: st
     Args:
         image: one with Python and httpx: the hooks'.
     """
-    with script_pod(api, namespace, path, _pod(_name(path), [f"/script/{path.name}", *arguments], image)) as running:
+    with script_pod(
+        api, namespace, path, python_pod(_name(path), [f"/script/{path.name}", *arguments], image)
+    ) as running:
         yield running
 
 
@@ -132,7 +134,8 @@ def traffic(api: Api, namespace: str, url: str, model: str, image: str, *, clien
         yield going
 
 
-def _pod(name: str, command: list[str], image: str) -> dict[str, Any]:
+def python_pod(name: str, command: list[str], image: str) -> dict[str, Any]:
+    """A Pod that runs python with this command; its folder of scripts is the ConfigMap of its name."""
     container = {
         "name": "script", "image": image, "imagePullPolicy": "IfNotPresent", "command": ["python", *command],
         "resources": {"requests": {"cpu": "50m", "memory": "64Mi"}, "limits": {"memory": "256Mi"}},

@@ -26,6 +26,7 @@ MATTERS: dict[str, Json] = {
     "engine.gpuMemoryUtilization": overlay(model(**strategies.GPUS)),
     "gateway": overlay({"gateway": {"enabled": True}}),
     "apiKey": overlay({"apiKey": {"secretName": "a"}}),
+    "cacheSalt": overlay({"cacheSalt": {"secretName": "a"}}),
     "l2.volume": overlay({"l2": {"volume": {"type": "hostPath", "hostPath": {"path": "/srv"}, "claimName": ""}}}),
     "hooks.aws": CASES["aws"],
     "curvine.client.csi": CASES["own-pool-by-csi"],

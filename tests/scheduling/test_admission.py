@@ -23,6 +23,16 @@ RENDERS: dict[str, Json] = {
     "gpu": overlay(GPU),
     "download": overlay(model(source={"claim": None, "huggingFace": {"id": "org/model", "revision": "a" * 40}})),
     "api key": overlay({"apiKey": {"secretName": "key"}}),
+    "cache salt, own owner, clients": overlay(
+        {
+            "cacheSalt": {"secretName": "salt"},
+            "l2": {
+                "owner": {"uid": 20001, "gid": 20001, "fsGroup": None},
+                "keeper": {"linesOfBusiness": {"cards": {"quota": "1Gi", "gid": 20002}}},
+            },
+            "networkPolicy": {"clientsFrom": [{"podSelector": {}}]},
+        }
+    ),
 }
 
 

@@ -49,11 +49,23 @@
 {{- printf "%s/v1/%s/%s" (include "tkc.l2.directory" .root) .root.tkc.values.lineOfBusiness .name -}}
 {{- end -}}
 
-{{- /* The mount of the volume in a container. Context: dict root, readOnly (optional), name (of the volume,
-       optional). YAML list. */ -}}
+{{- /* The part of the volume that engines mount, and see nothing beside: what l2-root, which sees all of it, has made before they
+       start. Nothing where they mount all of it: a pool's mount begins at the line of business anyway, and one that is made again
+       does not reach a part. Context: root. */ -}}
+{{- define "tkc.l2.ownTree" -}}
+{{- if and .tkc.values.l2.volume.ownTreeOnly (not (include "curvine.used" .)) }}v1/{{ .tkc.values.lineOfBusiness }}{{ end -}}
+{{- end -}}
+
+{{- /* The mount of the volume in a container. Context: dict root, readOnly (optional), name (of the volume, optional), own
+       (optional: only the line of business's tree). YAML list. */ -}}
 {{- define "tkc.l2.mount" -}}
+{{- $own := "" -}}
+{{- if .own -}}{{- $own = include "tkc.l2.ownTree" .root -}}{{- end -}}
 - name: {{ .name | default "l2" }}
-  mountPath: {{ .root.tkc.values.l2.mountPath | quote }}
+  mountPath: {{ ternary (printf "%s/%s" .root.tkc.values.l2.mountPath $own) .root.tkc.values.l2.mountPath (not (empty $own)) | quote }}
+{{- with $own }}
+  subPath: {{ . }}
+{{- end }}
 {{- if .readOnly }}
   readOnly: true
 {{- end }}

@@ -1,17 +1,33 @@
 {{- /* What all Pods of the chart have in common (Pod Security "restricted"). All images run as this user. */ -}}
 
 {{- define "tkc.pod.common" -}}
+{{- include "tkc.pod.as" (dict "root" . "uid" 10001 "gid" 10001 "fsGroup" 10001) -}}
+{{- end -}}
+
+{{- /* The same for Pods that use the L2 volume: as the owner of the line of business's files. Context: dict root, groups
+       (list, beside its own; may be missing). */ -}}
+{{- define "tkc.pod.onL2" -}}
+{{- include "tkc.pod.as" (merge (dict "root" .root "groups" (.groups | default list)) .root.tkc.values.l2.owner) -}}
+{{- end -}}
+
+{{- /* Context: dict root, uid, gid, fsGroup (may be missing), groups (list, may be missing). */ -}}
+{{- define "tkc.pod.as" -}}
 enableServiceLinks: false
 securityContext:
   runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
+  runAsUser: {{ int64 .uid }}
+  runAsGroup: {{ int64 .gid }}
+  {{- with .groups }}
+  supplementalGroups: {{ toJson . }}
+  {{- end }}
+  {{- with .fsGroup }}
+  fsGroup: {{ int64 . }}
   # A big L2 volume must not be walked by the kubelet at each start.
   fsGroupChangePolicy: OnRootMismatch
+  {{- end }}
   seccompProfile:
     type: RuntimeDefault
-{{- include "tkc.imagePullSecrets" . }}
+{{- include "tkc.imagePullSecrets" .root }}
 {{- end -}}
 
 {{- define "tkc.container.securityContext" -}}
@@ -19,6 +35,14 @@ allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
+{{- end -}}
+
+{{- /* A variable's value from a Secret. Context: map with secretName and key. */ -}}
+{{- define "tkc.secretRef" -}}
+valueFrom:
+  secretKeyRef:
+    name: {{ .secretName | quote }}
+    key: {{ .key | quote }}
 {{- end -}}
 
 {{- /* Tolerations as given, whole numbers kept whole. Context: list. */ -}}

@@ -62,7 +62,7 @@
 {{- /* The maps that the templates look into. JSON object. */ -}}
 {{- define "tkc.release.maps" -}}
 {{- toJson (dict
-      "l2" (dict "volume" (dict "hostPath" dict) "keeper" (dict "resources" dict))
+      "l2" (dict "volume" (dict "hostPath" dict) "owner" dict "keeper" (dict "resources" dict "linesOfBusiness" dict))
       "curvine" (dict
         "pool" (dict "release" "" "namespace" "" "masters" 1) "teardown" dict "linesOfBusiness" list "image" dict "config" dict
         "masters" (dict "storage" (dict "storageClass" "") "resources" dict "nodeSelector" dict "tolerations" list "priorityClassName" "")
@@ -78,7 +78,7 @@
         "aws" (dict "tieredStorage" dict "addons" list "region" "" "clusterName" "" "eksClusterName" ""))
       "networkPolicy" dict
       "observability" (dict "podMonitors" (dict "labels" dict) "alerts" (dict "labels" dict "thresholds" dict))
-      "apiKey" dict) -}}
+      "apiKey" dict "cacheSalt" dict) -}}
 {{- end -}}
 
 {{- /* What a model may leave out, or delete with null, with the value that means "nothing of it". JSON object. */ -}}

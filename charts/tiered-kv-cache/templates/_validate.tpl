@@ -6,6 +6,7 @@
 {{- include "tkc.validate.release" $release -}}
 {{- include "tkc.validate.operator" $release -}}
 {{- include "tkc.validate.l2" $release -}}
+{{- include "tkc.validate.owner" $release -}}
 {{- include "tkc.validate.curvine" $release -}}
 {{- include "tkc.validate.keeper" $release -}}
 {{- include "tkc.validate.network" $release -}}

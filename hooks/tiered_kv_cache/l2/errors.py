@@ -33,7 +33,7 @@ UNREADABLE = frozenset({errno.EIO, errno.ENODATA, errno.EBADMSG, errno.EUCLEAN})
 """From a read: this file has lost its bytes, for now or for good; it is not asked again for a while, and a store replaces it."""
 
 LINK = errno.ELOOP
-"""A symbolic link at an object's place."""
+"""A symbolic link, or what cannot be opened at all, at an object's place."""
 
 # Causes of a miss, a drop or a failed store that are no errno.
 BREAKER = "breaker"

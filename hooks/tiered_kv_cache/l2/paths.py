@@ -20,9 +20,12 @@ OBJECT_SUFFIX = ".kv"
 TMP_SUFFIX = ".tmp"
 BAD_SUFFIX = ".bad"
 LOG_SUFFIX = ".log"
-DIRECTORY_MODE = 0o777
-FILE_MODE = 0o666
+DIRECTORY_MODE = 0o2770
+FILE_MODE = 0o640
 """Without the umask: see the format."""
+OPEN_DIRECTORY_MODE = 0o777
+OPEN_FILE_MODE = 0o666
+"""Where the writer may not give what it makes to the group of the fingerprint's directory."""
 HASH_BYTES = (2, 48)
 """Shortest and longest chunk hash. LMCache's blake3 has 32 bytes; two are the directories."""
 SALT_CHARACTERS = 96

@@ -288,7 +288,7 @@ class Reader:
         except OSError as err:
             if err.errno == errors.LINK:
                 self._wrong(ref.name, None, "kind")
-                raise format.FormatError("kind", "a link") from None
+                raise format.FormatError("kind", "a link or a socket") from None
             raise
         inode = None
         try:

@@ -14,7 +14,7 @@ import re
 import stat
 from pathlib import Path
 
-from . import paths
+from . import errors, paths
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ def _umask() -> int:
         match = re.search(r"^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text(), re.MULTILINE)
         if match:
             return int(match[1], 8)
-    return 0o777  # Not known: set every mode.
+    return 0o777  # Not known: set the mode of every file.
 
 
 class Tree:
@@ -42,9 +42,9 @@ class Tree:
         """O_DIRECT, until the filesystem says that it has none."""
         self._numbers = itertools.count()
         self._logs = itertools.count()
-        umask = _umask()
-        self._set_file_mode = bool(umask & paths.FILE_MODE)
-        self._set_directory_mode = bool(umask & paths.DIRECTORY_MODE)
+        self._set_file_mode = bool(_umask() & paths.FILE_MODE)
+        self._group: int | None = None
+        """Of the base, where it is not this process's own; -1 where it is; None before the first look."""
 
     def object(self, name: str) -> str:
         """Path of an object; the same as paths.object_path, on the path of every lookup."""
@@ -59,8 +59,14 @@ class Tree:
         return found.st_size if stat.S_ISREG(found.st_mode) else 0
 
     def open(self, name: str) -> int:
-        """A descriptor for reading."""
-        return self._open(self.object(name), READ_FLAGS)
+        """A descriptor for reading. A socket at the object's place is told as a link is (errors.LINK), not as a lost mount."""
+        path = self.object(name)
+        try:
+            return self._open(path, READ_FLAGS)
+        except OSError as err:
+            if err.errno == errno.ENXIO and not stat.S_ISREG(os.lstat(path).st_mode):
+                raise OSError(errors.LINK, "no regular file") from None
+            raise
 
     def create(self) -> tuple[str, int]:
         """A new temporary file of this writer: its path and a descriptor for writing."""
@@ -87,9 +93,27 @@ class Tree:
         return os.open(path, flags, paths.FILE_MODE)
 
     def share(self, fd: int) -> None:
-        """Let Pods with other uids read and remove the file."""
-        if self._set_file_mode:
+        """Let the group of the base read the file: Pods of its line of business, and the keeper."""
+        if not self._give(fd):
+            os.fchmod(fd, paths.OPEN_FILE_MODE)
+        elif self._set_file_mode:
             os.fchmod(fd, paths.FILE_MODE)
+
+    def _give(self, target: int | str) -> bool:
+        """Give a file or directory to the base's group; False if that may not be done, so that its mode must let everybody in.
+
+        A worker that is root, say, on a volume that hands no group down: what lies above keeps the others out.
+        """
+        if self._group is None:
+            group = os.stat(self.base).st_gid
+            self._group = -1 if group == os.getegid() else group
+        if self._group == -1:
+            return True
+        try:
+            os.chown(target, -1, self._group)
+        except OSError:
+            return False
+        return True
 
     def publish(self, tmp: str, name: str) -> None:
         """Give a temporary file its object's name. The keeper may just have removed an empty directory: made again, once."""
@@ -171,10 +195,9 @@ class Tree:
                 os.mkdir(at, paths.DIRECTORY_MODE)
             except FileExistsError:
                 continue
-            if self._set_directory_mode:
-                # A faster Pod with another uid may have made it instead; then the mode is its business.
-                with contextlib.suppress(PermissionError):
-                    os.chmod(at, paths.DIRECTORY_MODE)
+            # A faster Pod with another uid may have made it instead; then the mode is its business.
+            with contextlib.suppress(PermissionError):
+                os.chmod(at, paths.DIRECTORY_MODE if self._give(at) else paths.OPEN_DIRECTORY_MODE)
 
 
 def write_all(fd: int, data: bytes) -> None:

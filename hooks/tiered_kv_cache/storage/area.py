@@ -111,7 +111,9 @@ class Area:
 
     def touch(self, name: str) -> None:
         """An empty file, which takes no space; it may be there."""
-        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o660, dir_fd=self._fd))
+        os.close(
+            os.open(name, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, l2root.FILE_MODE, dir_fd=self._fd)
+        )
 
     def read(self, name: str) -> Read:
         """Read all of a file, piece by piece."""
@@ -194,7 +196,7 @@ class Area:
 
     def _create(self, name: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-        return os.open(name, flags, 0o660, dir_fd=self._fd)
+        return os.open(name, flags, l2root.FILE_MODE, dir_fd=self._fd)
 
 
 def _remove(parent: int, name: str) -> bool:

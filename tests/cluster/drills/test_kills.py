@@ -32,6 +32,9 @@ def _pod(template: PodTemplate) -> dict[str, Any]:
         **{name: {"command": c["command"] + c["args"], "env": _env(c)} for name, c in (("vllm", vllm), ("lmcache", lmcache))},
     }  # fmt: skip
     mounts = {mount["mountPath"]: mount for container in (lmcache, vllm) for mount in container["volumeMounts"]}
+    # The keeper wants all of the volume, of which engines see their own tree.
+    mounts = {path: mount for path, mount in mounts.items() if mount["name"] != "l2"}
+    mounts["/mnt/kv-l2"] = {"name": "l2", "mountPath": "/mnt/kv-l2"}
     container = {
         "image": vllm["image"],
         "command": ["python3", f"/script/{SCRIPT.name}"],

@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -48,6 +48,53 @@ def test_makes_everything(mount: Path) -> None:
     assert json.loads((root / "config.json").read_text()) == CONFIG
     assert f"made {mount}/v1" in done
     assert done[-2:] == [f"wrote {root}/config.json", f"{root} is ready for Pod pod-a"]
+
+
+def mode(path: Path) -> str:
+    return oct(path.stat().st_mode & 0o7777)
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_the_version_is_everybodys_to_add_to_and_the_rest_the_groups(mount: Path, mask: int) -> None:
+    before = os.umask(mask)
+    try:
+        prepare(todo(mount))
+    finally:
+        os.umask(before)
+    root = root_of(mount)
+    assert mode(mount / "v1") == "0o1777"
+    assert {mode(path) for path in (root, root.parent, root.parent.parent)} == {"0o2770"}
+    assert mode(root / "config.json") in ("0o640", "0o600")
+
+
+def test_a_version_directory_of_before_is_opened_and_what_lies_there_stays_as_it_is(mount: Path) -> None:
+    lob = mount / "v1" / "demo"
+    lob.mkdir(parents=True)
+    (mount / "v1").chmod(0o750)
+    lob.chmod(0o750)
+    prepare(todo(mount))
+    assert (mode(mount / "v1"), mode(lob)) == ("0o1777", "0o750")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can become two users")
+def test_two_owners_share_a_volume_and_neither_gets_into_the_others_tree(mount: Path) -> None:
+    mount.chmod(0o1777)
+    assert as_user(20001, lambda: prepare(todo(mount))) == (0, "")
+    other = mount / "v1" / "other" / "tiny" / ("f" * 16)
+    assert as_user(20002, lambda: prepare(job(str(other), "pod-b", json.dumps(CONFIG)))) == (0, "")
+    theirs = mount / "v1" / "demo"
+    assert (theirs.stat().st_uid, theirs.stat().st_gid) == (20001, 20001)
+
+    def refused(attack: Callable[[], object]) -> None:
+        code, text = as_user(20002, attack)
+        assert code == 1, "it was let in"
+        assert "ermi" in text, text
+
+    refused(lambda: list(theirs.iterdir()))
+    refused((root_of(mount) / "config.json").read_text)
+    refused((theirs / "forged").mkdir)
+    refused(lambda: theirs.rename(mount / "v1" / "taken"))
+    refused(lambda: prepare(todo(mount, "pod-x")))
 
 
 def test_again_changes_nothing(mount: Path) -> None:
@@ -229,16 +276,21 @@ def test_unwritable_for_the_image_user(mount: Path) -> None:
 
 
 def drop_root_and_prepare(mount: Path) -> tuple[int, str]:
+    return as_user(10001, lambda: prepare(todo(mount)))
+
+
+def as_user(number: int, work: Callable[[], object]) -> tuple[int, str]:
+    """Exit code and error text of ``work`` in a process of this uid and gid."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         code = 0
         try:
             os.setgroups([])
-            os.setgid(10001)
-            os.setuid(10001)
-            prepare(todo(mount))
-        except L2RootError as err:
+            os.setgid(number)
+            os.setuid(number)
+            work()
+        except (L2RootError, OSError) as err:
             os.write(write, str(err).encode())
             code = 1
         finally:

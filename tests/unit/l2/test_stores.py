@@ -202,14 +202,45 @@ def umask(value: int) -> Iterator[None]:
         os.umask(before)
 
 
-def test_other_pods_may_read_and_remove_whatever_the_umask(tmp_path: Path) -> None:
-    with umask(0o077), bench(tmp_path) as b:
+def modes(root: Path) -> tuple[set[str], set[str]]:
+    """Modes of the files and of the directories below a root, octal."""
+    found = list(root.rglob("*"))
+    assert sum(p.is_file() for p in found) == 2
+    files, folders = ({oct(p.stat().st_mode & 0o7777) for p in found if p.is_dir() is kind} for kind in (False, True))
+    return files, folders
+
+
+@pytest.mark.parametrize("mask", [0o000, 0o022, 0o077])
+def test_the_group_may_read_and_remove_and_nobody_else_whatever_the_umask(tmp_path: Path, mask: int) -> None:
+    with umask(mask), bench(tmp_path) as b:
         b.store(1)
         b.tier.uses.flush(b.tier.tree.write_log)
-        files = [p for p in tmp_path.rglob("*") if p.is_file()]
-        assert {oct(p.stat().st_mode & 0o777) for p in files} == {"0o666"}
-        assert len(files) == 2
-        assert {oct(p.stat().st_mode & 0o777) for p in tmp_path.rglob("*") if p.is_dir()} == {"0o777"}
+        assert modes(tmp_path) == ({"0o640"}, {"0o2770"})
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may give files to any group")
+def test_what_a_worker_of_another_group_makes_belongs_to_the_group_of_the_directory(tmp_path: Path) -> None:
+    os.chown(tmp_path, 10001, 10001)
+    with bench(tmp_path) as b:
+        b.store(1)
+        b.tier.uses.flush(b.tier.tree.write_log)
+        assert {p.stat().st_gid for p in tmp_path.rglob("*")} == {10001}
+        assert modes(tmp_path) == ({"0o640"}, {"0o2770"})
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may have made the directory of another group")
+def test_where_the_group_may_not_be_given_everybody_below_the_closed_directory_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, "not a member")
+
+    os.chown(tmp_path, 10001, 10001)
+    monkeypatch.setattr(os, "chown", refuse)
+    with bench(tmp_path) as b:
+        b.store(1)
+        b.tier.uses.flush(b.tier.tree.write_log)
+        assert modes(tmp_path) == ({"0o666"}, {"0o777"})
 
 
 SALTS = [".", "..", "a b", "A", "a", "x\ny", "../../../../etc", "@", "\U0001f600" * 128, "s" * 128, ""]

@@ -54,6 +54,15 @@
       "lease" (dict "name" (include "tkc.keeper.name" .) "namespace" .Release.Namespace))) -}}
 {{- end -}}
 
+{{- /* Groups of the other lines of business, without which it could remove nothing of theirs. JSON array. */ -}}
+{{- define "tkc.keeper.groups" -}}
+{{- $groups := list -}}
+{{- range $name, $one := .tkc.values.l2.keeper.linesOfBusiness -}}
+{{-   with index ($one | default dict) "gid" -}}{{- $groups = append $groups (int64 .) -}}{{- end -}}
+{{- end -}}
+{{- toJson (uniq $groups) -}}
+{{- end -}}
+
 {{- /* What it may do. Context: its name. */ -}}
 {{- define "tkc.keeper.rules" -}}
 # Its lease. A name cannot be asked for when something is created.

@@ -138,39 +138,47 @@
 {{- end -}}
 {{- end -}}
 
-{{- /* The Secret with the key that clients send. Context: dict root, faults. */ -}}
-{{- define "tkc.validate.apiKey" -}}
-{{- $apiKey := index .root.tkc.values "apiKey" | default dict -}}
-{{- $secret := index $apiKey "secretName" | default "" -}}
+{{- /* A Secret that values name. Context: dict root, faults, at (key of the map with secretName and key). */ -}}
+{{- define "tkc.validate.secret" -}}
+{{- $given := index .root.tkc.values .at | default dict -}}
+{{- $secret := index $given "secretName" | default "" -}}
 {{- if $secret -}}
-{{-   if or (gt (len $secret) 253) (not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$" $secret)) -}}
-{{-     include "tkc.fault" (dict "faults" .faults "key" "apiKey.secretName" "value" "(not shown)" "why" "no Secret can have this name; if it is the key itself, everyone who may read the release can read it now"
+{{-   if not (include "tkc.validate.subdomain" $secret) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" (printf "%s.secretName" .at) "value" "(not shown)" "why" "no Secret can have this name; if it is the key itself, everyone who may read the release can read it now"
             "fix" "make a Secret (kubectl create secret generic) and give its name here") -}}
 {{-   end -}}
-{{-   if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "apiKey.key")) -}}
-{{-     if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $apiKey.key) -}}
-{{-       include "tkc.fault" (dict "faults" .faults "key" "apiKey.key" "value" $apiKey.key "why" "no key of a Secret: only letters, digits, -, _ and ." "fix" (printf "choose one of: kubectl get secret %s -o jsonpath='{.data}'" $secret)) -}}
+{{-   if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list (printf "%s.key" .at))) -}}
+{{-     if not (regexMatch "^[-._a-zA-Z0-9]{1,253}$" $given.key) -}}
+{{-       include "tkc.fault" (dict "faults" .faults "key" (printf "%s.key" .at) "value" $given.key "why" "no key of a Secret: only letters, digits, -, _ and ." "fix" (printf "choose one of: kubectl get secret %s -o jsonpath='{.data}'" $secret)) -}}
 {{-     end -}}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
 
-{{- /* What the API server knows: KEDA, and the Secret of the API key. PriorityClasses and RuntimeClasses are not looked up:
+{{- /* The same Secret in the cluster. Context: as above. */ -}}
+{{- define "tkc.validate.secretLive" -}}
+{{- $given := index .root.tkc.values .at | default dict -}}
+{{- $secret := index $given "secretName" | default "" -}}
+{{- $namespace := .root.Release.Namespace -}}
+{{- if and .root.tkc.models $secret -}}
+{{-   $found := lookup "v1" "Secret" $namespace $secret -}}
+{{-   if not $found -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" (printf "%s.secretName" .at) "value" $secret "why" (printf "namespace %s has no Secret of this name" $namespace)
+            "fix" (printf "create it first: kubectl create secret generic %s -n %s --from-literal=%s=..." $secret $namespace (index $given "key"))) -}}
+{{-   else if not (hasKey (index $found "data" | default dict) (index $given "key" | default "")) -}}
+{{-     include "tkc.fault" (dict "faults" .faults "key" (printf "%s.key" .at) "value" (index $given "key") "why" (printf "Secret %s has no such key" $secret)
+            "fix" (printf "use one of: %s" (keys (index $found "data" | default dict) | sortAlpha | join ", "))) -}}
+{{-   end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* What the API server knows: KEDA, and the Secrets that values name. PriorityClasses and RuntimeClasses are not looked up:
        who may only work in one namespace may not read them, and Helm ends at a look-up that is refused.
        Context: dict root, faults. */ -}}
 {{- define "tkc.validate.lifecycleLive" -}}
 {{- $root := .root -}}
-{{- $apiKey := index $root.tkc.values "apiKey" | default dict -}}
-{{- $secret := index $apiKey "secretName" | default "" -}}
-{{- if and $root.tkc.models $secret -}}
-{{-   $found := lookup "v1" "Secret" $root.Release.Namespace $secret -}}
-{{-   if not $found -}}
-{{-     include "tkc.fault" (dict "faults" .faults "key" "apiKey.secretName" "value" $secret "why" (printf "namespace %s has no Secret of this name" $root.Release.Namespace)
-            "fix" (printf "create it first: kubectl create secret generic %s -n %s --from-literal=%s=..." $secret $root.Release.Namespace (index $apiKey "key"))) -}}
-{{-   else if not (hasKey (index $found "data" | default dict) (index $apiKey "key" | default "")) -}}
-{{-     include "tkc.fault" (dict "faults" .faults "key" "apiKey.key" "value" (index $apiKey "key") "why" (printf "Secret %s has no such key" $secret)
-            "fix" (printf "use one of: %s" (keys (index $found "data" | default dict) | sortAlpha | join ", "))) -}}
-{{-   end -}}
+{{- range list "apiKey" "cacheSalt" -}}
+{{-   include "tkc.validate.secretLive" (merge (dict "at" .) $) -}}
 {{- end -}}
 {{- if not ($root.Capabilities.APIVersions.Has "keda.sh/v1alpha1") -}}
 {{-   range $root.tkc.deployed -}}

@@ -22,6 +22,7 @@
 {{-   include "tkc.validate.lifecycle" . -}}
 {{-   include (ternary "tkc.validate.hyperpod" "tkc.validate.routing" .root.tkc.hyperpod) . -}}
 {{-   include "tkc.validate.cache" . -}}
+{{-   include "tkc.validate.cacheSalt" . -}}
 {{-   include "tkc.validate.memory" . -}}
 {{-   if not .root.tkc.hyperpod -}}{{- include "tkc.validate.prompt" . -}}{{- end -}}
 {{- end -}}

@@ -1,7 +1,13 @@
 {{- /* Rules for what NetworkPolicies and pull secrets take from the values as given. Context everywhere: dict root, faults. */ -}}
 {{- define "tkc.validate.network" -}}
-{{- range $index, $peer := index (index .root.tkc.values "networkPolicy" | default dict) "metricsFrom" | default list -}}
-{{-   include "tkc.validate.peer" (dict "faults" $.faults "key" (printf "networkPolicy.metricsFrom[%d]" $index) "peer" $peer) -}}
+{{- $policy := index .root.tkc.values "networkPolicy" | default dict -}}
+{{- range $list := list "metricsFrom" "clientsFrom" -}}
+{{-   range $index, $peer := index $policy $list | default list -}}
+{{-     include "tkc.validate.peer" (dict "faults" $.faults "key" (printf "networkPolicy.%s[%d]" $list $index) "peer" $peer) -}}
+{{-   end -}}
+{{- end -}}
+{{- if and (index $policy "clientsFrom") (not (index $policy "enabled")) -}}
+{{-   include "tkc.fault" (dict "faults" .faults "key" "networkPolicy.clientsFrom" "value" $policy.clientsFrom "why" "it is a rule of the NetworkPolicies, and networkPolicy.enabled is false" "fix" "set networkPolicy.enabled: true, or take it out") -}}
 {{- end -}}
 {{- $names := list -}}
 {{- range $index, $secret := .root.tkc.values.imagePullSecrets -}}

@@ -25,7 +25,9 @@
           "fix" "set lineOfBusiness, for example retail") -}}
 {{- end -}}
 {{- include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "networkPolicy.enabled")) | replace "complete" "" -}}
-{{- include "tkc.validate.apiKey" . -}}
+{{- range list "apiKey" "cacheSalt" -}}
+{{-   include "tkc.validate.secret" (merge (dict "at" .) $) -}}
+{{- end -}}
 {{- include "tkc.validate.releaseTexts" . -}}
 {{- if .root.tkc.models -}}
 {{-   include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "router.image.repository" "router.image.pullPolicy")) | replace "complete" "" -}}

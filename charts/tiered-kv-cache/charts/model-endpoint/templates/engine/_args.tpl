@@ -216,6 +216,9 @@
 {{- with include "model-endpoint.engine.kvEventsArgs" . | trim }}
 {{ . }}
 {{- end }}
+{{- with include "model-endpoint.engine.cacheSaltArgs" . }}
+{{ . }}
+{{- end }}
 {{- range $engine.args }}
 - {{ include "tkc.scalar" . | quote }}
 {{- end }}

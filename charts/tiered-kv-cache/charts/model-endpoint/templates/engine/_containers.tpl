@@ -92,7 +92,7 @@ volumeMounts:
   {{- . | nindent 2 }}
 {{- end }}
 {{- end }}
-{{- with include "model-endpoint.engine.kvEventsVolumeMounts" . }}
+{{- with include "model-endpoint.engine.middlewareVolumeMounts" . }}
   {{- . | nindent 2 }}
 {{- end }}
 {{- with include "model-endpoint.engine.sourceMounts" . }}

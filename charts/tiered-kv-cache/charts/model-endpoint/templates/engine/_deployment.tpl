@@ -43,7 +43,7 @@ spec:
       serviceAccountName: {{ include "tkc.name" (dict "root" .root "part" "engine") }}
       automountServiceAccountToken: false
       terminationGracePeriodSeconds: {{ int64 .spec.terminationGracePeriodSeconds }}
-      {{- include "tkc.pod.common" .root | nindent 6 }}
+      {{- include "tkc.pod.onL2" (dict "root" .root) | nindent 6 }}
       {{- with include "model-endpoint.engine.scheduling" . | trim }}
       {{- . | nindent 6 }}
       {{- end }}

@@ -63,7 +63,7 @@
 {{- with include "model-endpoint.engine.cpuEnv" . }}
 {{ . }}
 {{- end }}
-{{- with include "model-endpoint.engine.kvEventsEnv" . }}
+{{- with include "model-endpoint.engine.middlewareEnv" . }}
 {{ . }}
 {{- end }}
 {{- with include "model-endpoint.engine.ownEnv" . | trim }}
@@ -76,10 +76,7 @@
 {{- with .root.tkc.values.apiKey -}}
 {{-   if .secretName -}}
 - name: VLLM_API_KEY
-  valueFrom:
-    secretKeyRef:
-      name: {{ .secretName | quote }}
-      key: {{ .key | quote }}
+  {{- include "tkc.secretRef" . | nindent 2 }}
 {{-   end -}}
 {{- end -}}
 {{- end -}}
@@ -126,6 +123,7 @@
       "VLLM_API_KEY" "use apiKey: a value here is readable by everyone who may read Pods"
       "CUDA_VISIBLE_DEVICES" "the GPUs are those of resources.engine.limits"
       "NVIDIA_VISIBLE_DEVICES" "the GPUs are those of resources.engine.limits"
+      "TKC_CACHE_SALT" "use cacheSalt: a value here is readable by everyone who may read Pods"
       "LMCACHE_USE_UPSTREAM_MP" "vLLM's built-in connector fails a request whose blocks are gone, and knows no eager prefetch"
       "LMCACHE_CHUNK_SIZE" "use cache.chunkSize" -}}
 {{- range list "POD_NAME" "HOME" "USER" "XDG_CACHE_HOME" "XDG_CONFIG_HOME" "HF_HUB_OFFLINE" "TRANSFORMERS_OFFLINE" "VLLM_NO_USAGE_STATS" "DO_NOT_TRACK"

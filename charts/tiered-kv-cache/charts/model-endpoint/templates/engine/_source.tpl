@@ -42,7 +42,7 @@
 {{- /* Mounts of the container that LMCache runs in. YAML list, or nothing. */ -}}
 {{- define "model-endpoint.engine.l2Mounts" -}}
 {{- if .l2 -}}
-{{ include "tkc.l2.mount" (dict "root" .root) }}
+{{ include "tkc.l2.mount" (dict "root" .root "own" true) }}
 - name: run
   mountPath: /run/tkc
   readOnly: true

@@ -29,7 +29,7 @@
 {{- with include "model-endpoint.engine.sourceVolumes" . | trim }}
 {{ . }}
 {{- end }}
-{{- with include "model-endpoint.engine.kvEventsVolumes" . }}
+{{- with include "model-endpoint.engine.middlewareVolumes" . }}
 {{ . }}
 {{- end }}
 {{- end -}}

@@ -8,9 +8,34 @@
 
 {{- /* Extra peers for metrics, as given. Context: root. */ -}}
 {{- define "model-endpoint.network.metricsFrom" -}}
+{{- include "model-endpoint.network.given" .tkc.values.networkPolicy.metricsFrom -}}
+{{- end -}}
+
+{{- /* Context: list of peers, or nothing. */ -}}
+{{- define "model-endpoint.network.given" -}}
 {{- $peers := list -}}
-{{- range .tkc.values.networkPolicy.metricsFrom -}}{{- $peers = append $peers (printf "- %s" (toJson .)) -}}{{- end -}}
+{{- range . -}}{{- $peers = append $peers (printf "- %s" (toJson .)) -}}{{- end -}}
 {{- join "\n" $peers -}}
+{{- end -}}
+
+{{- /* Who may send requests, where not everybody may: "from:" and its peers. Of the chart's own Pods: the gateway, and helm test.
+       Context: dict root, own (components). */ -}}
+{{- define "model-endpoint.network.clients" -}}
+{{- $root := .root -}}
+{{- $gateway := index $root.tkc.values "gateway" | default dict -}}
+{{- $exclusive := and (has "gateway" .own) $gateway.enabled $gateway.exclusive -}}
+{{- $clients := $root.tkc.values.networkPolicy.clientsFrom -}}
+{{- if or $exclusive $clients -}}
+from:
+  {{- range $component := .own }}
+  {{- if or (ne $component "gateway") $gateway.enabled }}
+  {{- include "model-endpoint.network.peer" (dict "root" $root "component" $component) | nindent 2 }}
+  {{- end }}
+  {{- end }}
+  {{- if not $exclusive }}
+  {{- include "model-endpoint.network.given" $clients | nindent 2 }}
+  {{- end }}
+{{- end -}}
 {{- end -}}
 
 {{- /* Engines: requests from the model's own router; LMCache's admin port (no authentication) from verify only. */ -}}
@@ -58,7 +83,6 @@ spec:
 
 {{- /* Router: open to clients on its HTTP port, its metrics to the given peers only. */ -}}
 {{- define "model-endpoint.network.router" -}}
-{{- $gateway := index .root.tkc.values "gateway" | default dict -}}
 {{- $labels := dict "root" .root "component" "router" "model" .name -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -76,10 +100,8 @@ spec:
     - ports:
         - port: 8000
           protocol: TCP
-      {{- if and $gateway.enabled $gateway.exclusive }}
-      from:
-        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "gateway") | nindent 8 }}
-        {{- include "model-endpoint.network.peer" (dict "root" .root "component" "verify") | nindent 8 }}
+      {{- with include "model-endpoint.network.clients" (dict "root" .root "own" (list "gateway" "verify")) }}
+      {{- . | nindent 6 }}
       {{- end }}
     {{- with .root.tkc.values.networkPolicy.metricsFrom }}
     - from:

@@ -50,37 +50,3 @@
   protocol: TCP
 {{- end -}}
 {{- end -}}
-
-{{- /* Where vllm finds the middleware. Three YAML lists, or nothing. */ -}}
-{{- define "model-endpoint.engine.kvEventsEnv" -}}
-{{- if include "model-endpoint.engine.kvEvents" . -}}
-- name: PYTHONPATH
-  value: /opt/tiered-kv-cache/python
-{{- end -}}
-{{- end -}}
-
-{{- define "model-endpoint.engine.kvEventsVolumeMounts" -}}
-{{- if include "model-endpoint.engine.kvEvents" . -}}
-- name: kv-discovery
-  mountPath: /opt/tiered-kv-cache/python
-  readOnly: true
-{{- end -}}
-{{- end -}}
-
-{{- define "model-endpoint.engine.kvEventsVolumes" -}}
-{{- if include "model-endpoint.engine.kvEvents" . -}}
-- name: kv-discovery
-  configMap:
-    name: {{ include "model-endpoint.kvDiscovery.name" .root }}
-{{- end -}}
-{{- end -}}
-
-{{- /* The ConfigMap's name ends in the hash of what it holds, so that engines start anew when that changes. Context: root. */ -}}
-{{- define "model-endpoint.kvDiscovery.name" -}}
-{{- include "tkc.name" (dict "root" . "part" (printf "kv-discovery-%s" (include "model-endpoint.kvDiscovery.source" . | sha256sum | trunc 8))) -}}
-{{- end -}}
-
-{{- /* Without double blank lines, which a manifest has nowhere else. */ -}}
-{{- define "model-endpoint.kvDiscovery.source" -}}
-{{- .Files.Get "files/tkc_kv_discovery.py" | replace "\n\n\n" "\n\n" -}}
-{{- end -}}
