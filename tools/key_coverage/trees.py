@@ -1,0 +1,66 @@
+"""A key of a tree of values: whether it is there, and a tree with another value in its place."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final
+
+from property.strategies import FREE_KEYS
+
+from .leaves import ANY, FIRST, Json
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Final = _Absent()
+
+
+def _step(place: Any, part: str, name: str, path: tuple[str, ...]) -> Any:
+    """The key or index that a part of a path stands for; a key of the user's is the first that is there."""
+    if part == FIRST:
+        return 0
+    if part != ANY:
+        return part
+    return next(iter(place), None) if isinstance(place, dict) and place else FREE_KEYS.get(name, ("a",))[0]
+
+
+def depth(tree: Json, path: tuple[str, ...]) -> int:
+    """How many parts of the path the tree has."""
+    place: Any = tree
+    for index, part in enumerate(path):
+        key = _step(place, part, path[index - 1], path)
+        if isinstance(place, dict) and key in place:
+            place = place[key]
+        elif isinstance(place, list) and part == FIRST and place:
+            place = place[0]
+        else:
+            return index
+    return len(path)
+
+
+def changed(tree: Json, path: tuple[str, ...], value: Any, elements: dict[str, Json]) -> Json:
+    """A copy with this value at the path, or without the key; what is missing above it is made.
+
+    Args:
+        elements: an element for a list that has none yet, by the list's name.
+    """
+    made = copy.deepcopy(tree)
+    place: Any = made
+    for index, part in enumerate(path):
+        key = _step(place, part, path[index - 1], path)
+        if part == FIRST and not place:
+            place.append(copy.deepcopy(elements.get(path[index - 1], {})))
+        if index == len(path) - 1:
+            if value is not ABSENT:
+                place[key] = copy.deepcopy(value)
+            elif isinstance(place, dict):
+                place.pop(key, None)
+            return made
+        empty: Any = [] if path[index + 1] == FIRST else {}
+        if isinstance(place, dict) and not isinstance(place.get(key), type(empty)):
+            place[key] = empty
+        place = place[key]
+    return made
