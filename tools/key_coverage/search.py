@@ -6,10 +6,10 @@ with those of contexts.yaml.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,8 +20,8 @@ from property.renderer import Answer, Question
 from property.strategies import BASES
 
 from .candidates import candidates
-from .leaves import FIRST, Json, Leaf, leaves
-from .trees import ABSENT, changed, depth
+from .leaves import Json, Leaf
+from .trees import ABSENT, at, changed, depth
 
 TABLE: Json = yaml.safe_load(Path(__file__).with_name("contexts.yaml").read_text())
 EXCEPTIONS: dict[str, str] = TABLE["exceptions"]
@@ -35,33 +35,51 @@ class Renders(Protocol):
 
 
 @dataclass(frozen=True)
+class Base:
+    """Values to begin with, and what the cluster serves."""
+
+    values: Json
+    served: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Effect:
-    """Two values of a key, and the tree of values in which they differ."""
+    """Two values of a key, and the values around it with which they differ."""
 
     leaf: Leaf
     one: Any
     other: Any
-    tree: Json
+    base: Base
+
+
+JUDGED: list[str] = TABLE["judged"]
+"""Keys that only decide whether values are taken."""
+
+SAME, REFUSED = 3, 10
+"""So many renders without a difference, and so many refusals, and the search goes on with another base."""
 
 
 @cache
-def _contexts() -> list[Json]:
-    return [merged(MINIMAL, *entry["values"]) if entry.get("minimal", True) else merged({}, *entry["values"]) for entry in TABLE["contexts"]]
+def _contexts() -> list[tuple[list[str], Base]]:
+    return [
+        (entry["keys"], Base(merged(MINIMAL, *entry["values"]), tuple(entry.get("apiVersions", ()))))
+        for entry in TABLE["contexts"]
+    ]
 
 
-def _bases(leaf: Leaf) -> Iterator[Json]:
-    """Trees to begin with: those of which the key is spoken of in contexts.yaml, then by how much of its path they have."""
-    text = str(leaf)
-    for entry, tree in zip(TABLE["contexts"], _contexts(), strict=True):
-        if any(text.endswith(key) for key in entry["keys"]):
-            yield tree
-    yield from sorted((*_contexts(), *BASES), key=lambda tree: -_depth(tree, leaf))
+def _bases(leaf: Leaf) -> Iterator[Base]:
+    """Values to begin with: those of contexts.yaml for the key, then the tests' own by how much of its path they have."""
+    yield from (base for keys, base in _contexts() if any(key in str(leaf) for key in keys))
+    yield from sorted((Base(tree) for tree in BASES), key=lambda base: -_depth(base.values, leaf))
+
+
+def _below_models(leaf: Leaf) -> tuple[str, ...]:
+    """The path of a default as a model's own, which hides it; other paths as they are."""
+    return ("models", "*", *leaf.path[1:]) if leaf.path[0] == "defaults" else leaf.path
 
 
 def _depth(tree: Json, leaf: Leaf) -> int:
-    """Of the path in the tree. What a model has itself hides its default, so the same path below a model counts, too."""
-    below = ("models", "*", *leaf.path[1:]) if leaf.path[0] == "defaults" else leaf.path
-    return max(depth(tree, leaf.path), depth(tree, below) - 1)
+    return max(depth(tree, leaf.path), depth(tree, _below_models(leaf)) - 1)
 
 
 def _without_own(tree: Json, leaf: Leaf) -> Json:
@@ -69,59 +87,61 @@ def _without_own(tree: Json, leaf: Leaf) -> Json:
     if leaf.path[0] != "defaults":
         return tree
     for name in tree.get("models") or {}:
-        if depth(tree, ("models", name, *leaf.path[1:])) == len(leaf.path) + 1:
-            tree = changed(tree, ("models", name, *leaf.path[1:]), ABSENT, {})
+        own = ("models", name, *leaf.path[1:])
+        if depth(tree, own) == len(own):
+            tree = changed(tree, own, ABSENT, {})
     return tree
 
 
-def effect(renderer: Renders, leaf: Leaf, most_bases: int = 200) -> Effect | None:
+def _own(tree: Json, leaf: Leaf) -> list[Any]:
+    """The value of the key in the tree, if it has one; of the first model if it is a default that this one hides."""
+    for path in (_below_models(leaf), leaf.path):
+        if depth(tree, path) == len(path):
+            return [at(tree, path)]
+    return []
+
+
+def _below(leaf: Leaf) -> str:
+    """The key without what says whose it is."""
+    return str(leaf).removeprefix("defaults.").removeprefix("models.*.")
+
+
+def _paired(renderer: Renders, leaf: Leaf) -> Effect | None:
+    """The effect of a key that contexts.yaml shows with what it needs beside it."""
+    trees = [merged(MINIMAL, layer) for layer in TABLE["pairs"].get(_below(leaf), ())]
+    answers = {renderer.ask(Question(tree)).manifests for tree in trees}
+    if len(answers) < 2 or "" in answers:
+        return None
+    one, other = (at(tree, leaf.path if leaf.path[0] != "defaults" else _below_models(leaf)) for tree in trees)
+    return Effect(leaf, one, other, Base(trees[0]))
+
+
+def effect(renderer: Renders, leaf: Leaf, most_bases: int = 12) -> Effect | None:
     """Two values of the key with which the chart renders, and renders something else; None if none were found.
 
-    The key may also be absent in one of the two. What the chart refuses is no render.
+    The key may also be absent in one of the two. What the chart refuses is no render; only for a key that does nothing but judge
+    (contexts.yaml) one of the two is refused, with a message that names the key.
     """
-    values = [*TABLE["values"].get(str(leaf).partition(".")[2], TABLE["values"].get(str(leaf), [])), *candidates(leaf)]
-    for number, base in enumerate(_bases(leaf)):
-        if number >= most_bases:
-            return None
-        tree = _without_own(base, leaf)
-        seen: tuple[Any, str] | None = None
-        states = [ABSENT, *values] if leaf.path[-1] != FIRST else values
-        own = _own(base, leaf)
-        # The value that the tree renders with, first.
-        for value in [*([own] if own is not ABSENT else []), *states]:
-            answer = _render(renderer, changed(tree, leaf.path, value, TABLE["elements"]))
-            if answer is None:
-                continue
-            if seen is None:
-                seen = (value, answer)
-            elif answer != seen[1]:
-                return Effect(leaf, seen[0], value, tree)
+    if paired := _paired(renderer, leaf):
+        return paired
+    judged = _below(leaf) in JUDGED
+    values = [*TABLE["values"].get(_below(leaf), ()), ABSENT, *candidates(leaf)]
+    for base in islice(_bases(leaf), most_bases):
+        tree, first, same, refused = _without_own(base.values, leaf), None, 0, list[Any]()
+        for value in (*_own(base.values, leaf), *values):
+            changes = changed(tree, leaf.path, value, TABLE["elements"], TABLE["names"])
+            answer = renderer.ask(Question(changes, api_versions=base.served))
+            if answer.error:
+                if not judged or (leaf.name in answer.error and "   fix: " in answer.error):
+                    refused.append(value)
+            elif first is None:
+                first = (value, answer.manifests)
+            elif answer.manifests != first[1]:
+                return Effect(leaf, first[0], value, base)
+            else:
+                same += 1
+            if judged and first and refused:
+                return Effect(leaf, refused[0], first[0], base)
+            if same >= SAME or len(refused) >= REFUSED:
+                break
     return None
-
-
-def _own(tree: Json, leaf: Leaf) -> Any:
-    """The value of the key in the tree, or of the first model if it is a default that this one hides."""
-    for path in (leaf.path, ("models", "*", *leaf.path[1:]) if leaf.path[0] == "defaults" else leaf.path):
-        if depth(tree, path) == len(path):
-            place: Any = tree
-            for part in path:
-                place = place[0] if part == FIRST else place[next(iter(place)) if part == "*" else part]
-            return place
-    return ABSENT
-
-
-_ANSWERS: dict[tuple[int, str], str | None] = {}
-
-
-def _render(renderer: Renders, values: Json) -> str | None:
-    """The manifests, or None where the chart refuses the values."""
-    key = (id(renderer), json.dumps(values, sort_keys=True))
-    if key not in _ANSWERS:
-        answer = renderer.ask(Question(values))
-        _ANSWERS[key] = None if answer.error else answer.manifests
-    return _ANSWERS[key]
-
-
-def uncovered(renderer: Renders, among: Iterable[Leaf] | None = None) -> list[Leaf]:
-    """The keys whose effect was not seen, exceptions included."""
-    return [leaf for leaf in among or leaves() if effect(renderer, leaf) is None]
