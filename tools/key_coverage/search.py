@@ -20,7 +20,7 @@ from property.renderer import Answer, Question
 from property.strategies import BASES
 
 from .candidates import candidates
-from .leaves import Json, Leaf
+from .leaves import FIRST, Json, Leaf
 from .trees import ABSENT, at, changed, depth
 
 TABLE: Json = yaml.safe_load(Path(__file__).with_name("contexts.yaml").read_text())
@@ -83,12 +83,15 @@ def _depth(tree: Json, leaf: Leaf) -> int:
 
 
 def _without_own(tree: Json, leaf: Leaf) -> Json:
-    """The tree in which no model hides this default."""
+    """The tree in which no model hides this default; a list, which hides all of the default's, becomes the default."""
     if leaf.path[0] != "defaults":
         return tree
+    path = leaf.path[: leaf.path.index(FIRST)] if FIRST in leaf.path else leaf.path
     for name in tree.get("models") or {}:
-        own = ("models", name, *leaf.path[1:])
+        own = ("models", name, *path[1:])
         if depth(tree, own) == len(own):
+            if path != leaf.path:
+                tree = changed(tree, path, at(tree, own), {})
             tree = changed(tree, own, ABSENT, {})
     return tree
 

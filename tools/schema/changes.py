@@ -55,7 +55,7 @@ def newer_passes(schema: Node, version: int) -> Node:
     return {
         **outer,
         "type": "object",
-        "if": {"required": ["schemaVersion"], "properties": {"schemaVersion": {"type": "number", "exclusiveMinimum": version}}},
+        "if": {"required": ["schemaVersion"], "properties": {"schemaVersion": {"type": "integer", "exclusiveMinimum": version}}},
         "then": True,
         "else": {"$ref": "#/definitions/values"},
     }

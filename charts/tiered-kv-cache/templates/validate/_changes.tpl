@@ -16,7 +16,7 @@
 {{-   if gt (int64 $given) (int64 .tkc.changes.schemaVersion) -}}
 {{-     $faults := dict "list" list -}}
 {{-     include "tkc.fault" (dict "faults" $faults "key" "schemaVersion" "value" $given "why" (printf "the values were written for a newer chart: chart %s knows schemaVersion %d" .Chart.Version (int64 .tkc.changes.schemaVersion))
-            "fix" "use the chart that they were written for (helm --version, or the newer checkout); to go back to this one, take the older values") -}}
+            "fix" (printf "use the chart that they were written for, or a newer one; for this one take values of schemaVersion %d or older" (int64 .tkc.changes.schemaVersion))) -}}
 {{-     include "tkc.validate.report" (dict "root" . "faults" $faults) -}}
 {{-   end -}}
 {{- end -}}
