@@ -13,6 +13,7 @@ ALLOWED: dict[str, dict[str, str]] = {
         "PersistentVolumeClaim": REFUSES,
         "PersistentVolume": REFUSES,
     },
+    "templates/validate/_kept.tpl": {"PersistentVolumeClaim": REFUSES, "PersistentVolume": REFUSES},
     "templates/validate/_lifecycle.tpl": {"Secret": REFUSES},
     "templates/validate/_source.tpl": {"Secret": REFUSES},
     "templates/validate/_hyperpod.tpl": {"InferenceEndpointConfig": REFUSES, "ServiceAccount": REFUSES},
