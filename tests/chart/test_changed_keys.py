@@ -21,7 +21,12 @@ TABLE: Json = yaml.safe_load((CHART / "files" / "changed-keys.yaml").read_text()
 NOW: int = TABLE["schemaVersion"]
 ENTRIES: list[Json] = [
     {"key": "l2.volume.pvc", "since": NOW + 1, "now": "l2.volume.claimName", "why": "one name for claims"},
-    {"key": "defaults.engine.gpus", "since": NOW + 1, "now": "defaults.engine.tensorParallelSize", "why": "vLLM's name"},
+    {
+        "key": "defaults.engine.gpus",
+        "since": NOW + 1,
+        "now": "defaults.engine.tensorParallelSize",
+        "why": "vLLM's name",
+    },
     {"key": "hooks.warm", "since": NOW + 1, "why": "helm test warms, too"},
     {"key": "l2.keeper.ttl", "since": NOW + 1, "meaning": True, "why": "it counts from the last use"},
 ]
@@ -41,7 +46,8 @@ def test_own_version_is_taken(helm: Helm, given: Json) -> None:
 def test_a_newer_file_is_refused_before_its_keys(helm: Helm, helm_other: Helm, more: Json) -> None:
     for each in (helm, helm_other):
         each.assert_refused(
-            {"schemaVersion": NOW + 1, **more}, [f"schemaVersion: {NOW + 1}", "written for a newer chart", f"knows schemaVersion {NOW}"]
+            {"schemaVersion": NOW + 1, **more},
+            [f"schemaVersion: {NOW + 1}", "written for a newer chart", f"knows schemaVersion {NOW}"],
         )
 
 
@@ -96,7 +102,7 @@ def test_another_meaning_is_told_to_older_files_only(helm: Helm, later: Path) ->
     ttl = {"l2": {"keeper": {"ttl": "1h"}}}
     code, text = _answer(helm, later, {"schemaVersion": NOW}, ttl)
     assert code
-    assert f"l2.keeper.ttl: \"1h\"\n   why: means something else since schemaVersion {NOW + 1}" in text
+    assert f'l2.keeper.ttl: "1h"\n   why: means something else since schemaVersion {NOW + 1}' in text
     for given in ({}, {"schemaVersion": NOW + 1}):
         assert _answer(helm, later, given, ttl)[0] == 0
 

@@ -18,7 +18,11 @@ STORE: Json = {"modelStore": ON_NODES, **hub()}
 BUCKET: Json = s3(mode="mountpoint")
 POOL: Json = CASES["own-pool"]
 CSI: Json = CASES["own-pool-by-csi"]
-PLACES = {"PersistentVolumeClaim": "persistentvolumeclaims", "PersistentVolume": "persistentvolumes", "StatefulSet": "statefulsets"}
+PLACES = {
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "PersistentVolume": "persistentvolumes",
+    "StatefulSet": "statefulsets",
+}
 
 
 def installed(helm: Helm, values: Json) -> Json:

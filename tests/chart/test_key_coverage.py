@@ -35,7 +35,9 @@ def test_every_key_has_an_effect(renderer: Renderer, part: int) -> None:
         for leaf in LEAVES[part::PARTS]
         if bool(found := effect(renderer, leaf)) == (str(leaf) in EXCEPTIONS)
     ]
-    assert not wrong, "\n".join([*wrong, "fix: wire the key, remove it, or tell tools/key_coverage/contexts.yaml with what it matters"])
+    assert not wrong, "\n".join(
+        [*wrong, "fix: wire the key, remove it, or tell tools/key_coverage/contexts.yaml with what it matters"]
+    )
 
 
 def test_exceptions_are_few_and_each_has_its_reason() -> None:

@@ -121,7 +121,17 @@ def test_helm_verifies_what_was_signed(
     home = tmp_path / "g"
     home.mkdir(mode=0o700)
     monkeypatch.setenv("GNUPGHOME", str(home))
-    quick = ["gpg", "--batch", "--passphrase", "", "--quick-generate-key", "chart@example.com", "rsa3072", "sign", "never"]
+    quick = [
+        "gpg",
+        "--batch",
+        "--passphrase",
+        "",
+        "--quick-generate-key",
+        "chart@example.com",
+        "rsa3072",
+        "sign",
+        "never",
+    ]
     subprocess.run(quick, check=True, capture_output=True)
     write(tmp_path / "dist", helm.path, "chart@example.com")
     ring = tmp_path / "ring.gpg"

@@ -69,7 +69,9 @@ def test_each_missing_default_is_taken_or_refused_by_name(helm: Helm, tmp_path: 
     for key in ("hooks", "curvine", "observability", "inferenceOperator", "gateway", "modelStore"):
         chart = tmp_path / key
         shutil.copytree(CHART, chart)
-        (chart / "values.yaml").write_text(yaml.safe_dump({name: value for name, value in defaults.items() if name != key}))
+        (chart / "values.yaml").write_text(
+            yaml.safe_dump({name: value for name, value in defaults.items() if name != key})
+        )
         code, text = _answer(helm, chart, overlay())
         assert "nil pointer" not in text, key
         assert code == 0 or ("--reset-then-reuse-values" in text and "nothing was changed" in text), text

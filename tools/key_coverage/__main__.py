@@ -30,7 +30,9 @@ def main(asked: list[str]) -> int:
             if found and str(leaf) in EXCEPTIONS:
                 wrong.append(str(leaf))
     excepted = [str(leaf) for leaf in chosen if str(leaf) in EXCEPTIONS and str(leaf) not in wrong]
-    print(f"{len(chosen) - len(missing) - len(excepted)} of {len(chosen)} keys have an effect, {len(excepted)} are excepted")
+    print(
+        f"{len(chosen) - len(missing) - len(excepted)} of {len(chosen)} keys have an effect, {len(excepted)} are excepted"
+    )
     for key in excepted:
         print(f"  excepted   {key}: {EXCEPTIONS[key]}")
     for key in missing:

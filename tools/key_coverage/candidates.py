@@ -10,8 +10,46 @@ from property.strategies import HINTS, allows, resolve
 
 from .leaves import Json, Leaf
 
-NUMBERS = (1, 2, 3, 5, 16, 30, 31, 64, 90, 96, 128, 256, 300, 600, 1024, 3600, 8081, 30090, 100000, 0, 0.3, 0.6, 0.9, 1.5, 20.5)
-TEXTS = ("changed", "a/b", "/srv/changed", "90s", "3Gi", "64Mi", "700m", "v9", "https://changed.example", "s3://changed/a", "0.32.0")
+NUMBERS = (
+    1,
+    2,
+    3,
+    5,
+    16,
+    30,
+    31,
+    64,
+    90,
+    96,
+    128,
+    256,
+    300,
+    600,
+    1024,
+    3600,
+    8081,
+    30090,
+    100000,
+    0,
+    0.3,
+    0.6,
+    0.9,
+    1.5,
+    20.5,
+)
+TEXTS = (
+    "changed",
+    "a/b",
+    "/srv/changed",
+    "90s",
+    "3Gi",
+    "64Mi",
+    "700m",
+    "v9",
+    "https://changed.example",
+    "s3://changed/a",
+    "0.32.0",
+)
 TEXT_OF_ANY = "changed"
 
 
@@ -43,13 +81,21 @@ def candidates(leaf: Leaf) -> list[Any]:
     if "array" in node.get("type", ()):
         found += [each for each in HINTS.get(leaf.name, ()) if isinstance(each, list)]
         items = list(_scalars(resolve(node["items"]), leaf.name))
-        found += [[], *([each] for each in items), *([one, other] for one, other in zip(items, items[1:], strict=False))]
+        found += [
+            [],
+            *([each] for each in items),
+            *([one, other] for one, other in zip(items, items[1:], strict=False)),
+        ]
     elif "object" in node.get("type", ()) or "type" not in node:
         found += [*HINTS.get(leaf.name, ()), {TEXT_OF_ANY: 1}]
     else:
         found += _scalars(node, leaf.name)
     kept: list[Any] = []
     for each in found:
-        if each is not None and allows(node, each) and not any(each is one or (type(each) is type(one) and each == one) for one in kept):
+        if (
+            each is not None
+            and allows(node, each)
+            and not any(each is one or (type(each) is type(one) and each == one) for one in kept)
+        ):
             kept.append(each)
     return kept

@@ -61,7 +61,18 @@ def sign(chart: Path, archive: Path, key: str) -> Path:
     """
     about = (chart / "Chart.yaml").read_text()
     sums = yaml.safe_dump({"files": {archive.name: f"sha256:{hashlib.sha256(archive.read_bytes()).hexdigest()}"}})
-    command = ["gpg", "--batch", "--yes", "--local-user", key, "--digest-algo", "SHA512", "--clearsign", "--output", "-"]
+    command = [
+        "gpg",
+        "--batch",
+        "--yes",
+        "--local-user",
+        key,
+        "--digest-algo",
+        "SHA512",
+        "--clearsign",
+        "--output",
+        "-",
+    ]
     signed = subprocess.run(command, input=f"{about}\n...\n{sums}", check=True, capture_output=True, text=True)
     provenance = archive.with_name(f"{archive.name}.prov")
     provenance.write_text(signed.stdout)

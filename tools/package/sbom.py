@@ -92,14 +92,22 @@ def bills(repo: Path, chart: Path, images: list[Image]) -> Iterator[tuple[str, J
     for lock in sorted(repo.glob(LOCKS)):
         image = lock.parent.name
         root = Component(
-            name=f"{name}/{image}", version=about["appVersion"], type=ComponentType.CONTAINER, bom_ref=image, licenses=[own]
+            name=f"{name}/{image}",
+            version=about["appVersion"],
+            type=ComponentType.CONTAINER,
+            bom_ref=image,
+            licenses=[own],
         )
         extra = sorted(lock.parent.glob("*/requirements.lock"))
         parts = {str(part.bom_ref): part for each in (lock, *extra) for part in _python(each.read_text())}
         yield image, _bill(root, list(parts.values()))
-    root = Component(name=name, version=version, type=ComponentType.APPLICATION, bom_ref=f"{name}-{version}", licenses=[own])
+    root = Component(
+        name=name, version=version, type=ComponentType.APPLICATION, bom_ref=f"{name}-{version}", licenses=[own]
+    )
     charts = [
-        Component(name=each["name"], version=each["version"], type=ComponentType.LIBRARY, bom_ref=f"chart {each['name']}")
+        Component(
+            name=each["name"], version=each["version"], type=ComponentType.LIBRARY, bom_ref=f"chart {each['name']}"
+        )
         for each in about["dependencies"]
     ]
     containers = {image.full: _container(image) for image in images}

@@ -34,7 +34,9 @@ def permit(schema: Node, changes: Node) -> list[str]:
         if entry["since"] > changes["schemaVersion"]:
             faults.append(f"changed-keys.yaml: {entry['key']} since {entry['since']}: raise schemaVersion")
         if where is None or there != bool(entry.get("meaning")):
-            faults.append(f"changed-keys.yaml: {entry['key']} {'is still in' if there else 'has no place in'} the schema")
+            faults.append(
+                f"changed-keys.yaml: {entry['key']} {'is still in' if there else 'has no place in'} the schema"
+            )
         elif "now" in entry and _object(schema, entry["now"].split(".")) is None:
             faults.append(f"changed-keys.yaml: {entry['key']}: {entry['now']} is not in the schema")
         elif not there:
@@ -55,7 +57,10 @@ def newer_passes(schema: Node, version: int) -> Node:
     return {
         **outer,
         "type": "object",
-        "if": {"required": ["schemaVersion"], "properties": {"schemaVersion": {"type": "integer", "exclusiveMinimum": version}}},
+        "if": {
+            "required": ["schemaVersion"],
+            "properties": {"schemaVersion": {"type": "integer", "exclusiveMinimum": version}},
+        },
         "then": True,
         "else": {"$ref": "#/definitions/values"},
     }

@@ -139,7 +139,10 @@ def main(argv: list[str] | None = None) -> int:
         schema = generate(source, values, CHANGES.read_text())
         made = {CHART / "values.schema.json": schema, REFERENCE: reference(source, values)}
     except SchemaError as error:
-        print(f"{error}\nfix: correct charts/tiered-kv-cache/values.schema.yaml, values.yaml or files/changed-keys.yaml", file=sys.stderr)
+        print(
+            f"{error}\nfix: correct charts/tiered-kv-cache/values.schema.yaml, values.yaml or files/changed-keys.yaml",
+            file=sys.stderr,
+        )
         return 1
     stale = [file for file, text in made.items() if not file.exists() or file.read_text() != text]
     for file in stale:
