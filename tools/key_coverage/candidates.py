@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from property.strategies import HINTS, allows, resolve
@@ -84,7 +85,7 @@ def candidates(leaf: Leaf) -> list[Any]:
         found += [
             [],
             *([each] for each in items),
-            *([one, other] for one, other in zip(items, items[1:], strict=False)),
+            *([one, other] for one, other in pairwise(items)),
         ]
     elif "object" in node.get("type", ()) or "type" not in node:
         found += [*HINTS.get(leaf.name, ()), {TEXT_OF_ANY: 1}]
