@@ -8,10 +8,10 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import previous
 import pytest
 import yaml
 
+import previous
 from chart.cases import CASES
 from chart.helm import CHART, Helm, Json, Manifests, model, overlay
 from property.checks import containers

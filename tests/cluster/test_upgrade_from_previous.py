@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import previous
 import pytest
 
+import previous
 from chart.helm import Manifests, environment
 from local_cluster.helm import CHART, Helm
 
