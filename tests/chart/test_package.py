@@ -18,10 +18,10 @@ from package import archive, images, sbom
 from package.__main__ import write
 from property.checks import containers
 
-SITE = """\
-router: {image: {repository: mirror.example/router, tag: v1}}
-curvine: {image: {digest: "sha256:%s"}}
-""" % ("a" * 64)
+SITE = f"""\
+router: {{image: {{repository: mirror.example/router, tag: v1}}}}
+curvine: {{image: {{digest: "sha256:{"a" * 64}"}}}}
+"""
 
 
 @pytest.fixture(scope="module")
@@ -99,15 +99,15 @@ def test_bills_are_valid_and_hold_every_package(dist: Path) -> None:
     assert set(listed) <= {part["bom-ref"] for part in chart["components"]}
 
 
-LOCK = """\
+LOCK = f"""\
 # comment
 a-b==1.2 \\
-    --hash=sha256:%s \\
-    --hash=sha256:%s
+    --hash=sha256:{"1" * 64} \\
+    --hash=sha256:{"0" * 64}
     # via c
 c==2 ; python_version < "3.12" \\
-    --hash=sha256:%s
-""" % ("1" * 64, "0" * 64, "2" * 64)
+    --hash=sha256:{"2" * 64}
+"""
 
 
 def test_packages_of_a_lock() -> None:
