@@ -69,7 +69,7 @@ CHANGES: dict[str, tuple[Json, Json, str, str]] = {
     "store, place": (STORE, {"modelStore": {"hostPath": {"path": "/o"}}}, "modelStore.hostPath.path: {", "moves no volume"),
     "bucket": (BUCKET, s3(mode="mountpoint", bucket="other"), "models.tiny.source.s3.bucket: {", "moves no volume"),
     "pool, size": (POOL, size("10Gi"), 'l2.volume.size: "10Gi"', "demo-l2 was made with 100Gi"),
-    "pool by CSI, size": (CSI, size("10Gi"), 'l2.volume.size: "10Gi"', "demo-l2 was made with 100Gi"),
+    "pool by CSI, size": (CSI, size("10Gi"), 'l2.volume.size: "10Gi"', "was made with 100Gi; Kubernetes"),
     "masters, class": (
         POOL, {"curvine": {"masters": {"storage": {"storageClass": "fast"}}}}, 'curvine.masters.storage.storageClass: "fast"',
         "in no StatefulSet",
@@ -90,11 +90,14 @@ def test_what_cannot_be_changed_is_refused(helm: Helm, case: str) -> None:
         assert text in message, message
 
 
-def test_from_mounts_to_csi_is_another_class(helm: Helm) -> None:
-    with serve(installed(helm, POOL)) as url:
-        message = helm.refusal(merged(POOL, {"curvine": {"client": {"mode": "csi"}}}), extra=live_options(url))
-    assert 'curvine.client.mode: "csi"' in message
-    assert "claim demo-l2 is of class" in message
+def test_another_class_of_the_claim_is_refused(helm: Helm) -> None:
+    there = installed(helm, L2)
+    claim = there["persistentvolumeclaims/tiered-kv-cache/demo-l2"]
+    claim["spec"] = {**claim["spec"], "storageClassName": "fast"}
+    with serve(there) as url:
+        message = helm.refusal(L2, extra=live_options(url))
+    assert 'l2.volume.type: "hostPath"' in message
+    assert 'claim demo-l2 is of class "fast"' in message
     assert "helm uninstall demo -n tiered-kv-cache" in message
 
 
