@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs plan
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs plan package keys
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -58,3 +58,9 @@ golden:     ## rewrite the golden manifests; review the diff
 
 lock:       ## resolve locks/dev.txt again
 	@$(RUN) uv pip compile -q --universal --generate-hashes --python-version 3.11 --no-emit-index-url --extra test --extra bench --extra docs pyproject.toml -o locks/dev.txt --custom-compile-command "make lock"
+
+package:    ## dist/: the chart's archive, list of images, bills of materials, checksums; KEY=<gpg key> signs
+	@$(RUN) package --key "$(KEY)"
+
+keys:       ## how many keys of the values have an effect, and which have none
+	@$(RUN) key_coverage

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from chart.apiserver import serve
 from chart.cases import CASES
 from chart.helm import Helm
 from chart.test_golden import normal
+from chart.test_live import ACCOUNT, KV, MODELS, live_options
 
 HOOK: str = "\nkind: MutatingWebhookConfiguration\n"
 
@@ -45,3 +47,14 @@ def test_helm_3_and_4_refuse_with_the_same_words(helm: Helm, helm_other: Helm) -
         return message[message.index("2 faults in the values") :]
 
     assert faults(helm.refusal(values)).split() == faults(helm_other.refusal(values)).split()
+
+
+def test_an_install_renders_what_helm_template_renders(helm: Helm, helm_other: Helm) -> None:
+    """Whatever a cluster answers before there is a release: look-ups refuse, and change nothing (tests/chart/test_lookups.py)."""
+    hub = {"models": {"tiny": {"source": {"claim": None, "huggingFace": {"id": "a/b", "revision": "0" * 40}}}}}
+    layers = [{}, {"modelStore": {"type": "hostPath", "hostPath": {"path": "/srv"}}, **hub}]
+    with serve({**ACCOUNT, **KV, **MODELS}) as url:
+        for each in (helm, helm_other):
+            for layer in layers:
+                plain = each.template(layer, extra=("--kube-version", "1.36.0"))
+                assert each.template(layer, extra=live_options(url)).text == plain.text

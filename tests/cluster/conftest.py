@@ -36,6 +36,7 @@ ORDER = [
     "test_broken",
     "test_upgrade",
     "test_uninstall",
+    "test_upgrade_from_previous",
     "test_weights",
     "test_keeper",
     "test_not_shared",

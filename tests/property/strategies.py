@@ -20,7 +20,9 @@ from hypothesis import strategies as st
 from chart.cases import CASES
 from chart.helm import CHART, MINIMAL, Json, model, overlay
 
-SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
+_WHOLE: Json = json.loads((CHART / "values.schema.json").read_text())
+SCHEMA: Json = {**_WHOLE["definitions"]["values"], "definitions": _WHOLE["definitions"]}
+"""Of values that are not for a newer chart."""
 del SCHEMA["patternProperties"]  # keys that nothing reads
 Strategy = st.SearchStrategy[Any]
 

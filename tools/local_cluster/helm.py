@@ -35,12 +35,14 @@ class Helm:
     Args:
         kubeconfig: cluster to talk to.
         values: values files, lowest first.
+        chart: folder or archive.
     """
 
     kubeconfig: Path
     namespace: str
     release: str
     values: Sequence[Path] = field(default_factory=tuple)
+    chart: Path = CHART
 
     def call(self, *arguments: str, timeout_s: float = 900) -> Result:
         """Run helm and wait for its end."""
@@ -59,7 +61,7 @@ class Helm:
             "upgrade",
             "--install",
             self.release,
-            str(CHART),
+            str(self.chart),
             "--create-namespace",
             *files,
             *wait,

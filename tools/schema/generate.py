@@ -17,11 +17,13 @@ from typing import Any
 
 import yaml
 
+from schema.changes import newer_passes, permit
 from schema.kubernetes import definitions
 from schema.reference import reference
 
 REPO = Path(__file__).resolve().parents[2]
 CHART = REPO / "charts" / "tiered-kv-cache"
+CHANGES = CHART / "files" / "changed-keys.yaml"
 REFERENCE = REPO / "docs" / "values.md"
 
 Node = dict[str, Any]
@@ -100,12 +102,13 @@ def _compare(node: Node, values: Any, source: Node, place: str, faults: list[str
             faults.append(f"values.yaml: {place}{name} is described, but has no default; add it, or x-default: none")
 
 
-def generate(source_text: str, values_text: str) -> str:
+def generate(source_text: str, values_text: str, changes_text: str = "") -> str:
     """Return the JSON text of the schema.
 
     Args:
         source_text: text of values.schema.yaml.
         values_text: text of values.yaml, the chart's defaults.
+        changes_text: text of files/changed-keys.yaml, the keys that are gone; without it there are none.
 
     Raises:
         SchemaError: a node lacks its type or description, or the two files disagree; all faults at once.
@@ -117,6 +120,10 @@ def generate(source_text: str, values_text: str) -> str:
     _expand(schema, "", faults)
     for structure in structures:
         schema["definitions"].update(definitions(structure))
+    if changes := yaml.safe_load(changes_text):
+        faults += permit(schema, changes)
+        if not faults:
+            schema = newer_passes(schema, changes["schemaVersion"])
     if faults:
         raise SchemaError("\n".join(faults))
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
@@ -129,9 +136,13 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     source, values = (CHART / "values.schema.yaml").read_text(), (CHART / "values.yaml").read_text()
     try:
-        made = {CHART / "values.schema.json": generate(source, values), REFERENCE: reference(source, values)}
+        schema = generate(source, values, CHANGES.read_text())
+        made = {CHART / "values.schema.json": schema, REFERENCE: reference(source, values)}
     except SchemaError as error:
-        print(f"{error}\nfix: correct charts/tiered-kv-cache/values.schema.yaml or values.yaml", file=sys.stderr)
+        print(
+            f"{error}\nfix: correct charts/tiered-kv-cache/values.schema.yaml, values.yaml or files/changed-keys.yaml",
+            file=sys.stderr,
+        )
         return 1
     stale = [file for file, text in made.items() if not file.exists() or file.read_text() != text]
     for file in stale:

@@ -36,7 +36,16 @@ def commands() -> dict[str, Sequence[str]]:
     return {
         "ruff check": [*python, "ruff", "check", "."],
         "ruff format": [*python, "ruff", "format", "--check", "."],
-        "mypy": [*python, "mypy", "hooks/tiered_kv_cache", "tools/local_cluster", "tools/testing", "tests"],
+        "mypy": [
+            *python,
+            "mypy",
+            "hooks/tiered_kv_cache",
+            "tools/local_cluster",
+            "tools/testing",
+            "tools/package",
+            "tools/key_coverage",
+            "tests",
+        ],
         "yamllint": [*python, "yamllint", "--strict", *yaml],
         "shellcheck": [str(Path(sys.executable).with_name("shellcheck")), *_files("*.sh"), ".ci/run"],
         "values schema": [sys.executable, "tools/schema/generate.py", "--check"],

@@ -18,6 +18,7 @@
 {{- /* A map that null took away is empty: what it needs is then missing by name. */ -}}
 {{-   include "tkc.optional" (dict "into" $values "empty" (include "tkc.release.maps" . | fromJson)) -}}
 {{-   $_ := set . "tkc" (dict "values" $values "models" list "undecided" list) -}}
+{{-   include "tkc.validate.newer" . -}}
 {{-   $_ := set .tkc "prefix" (include "tkc.prefix.find" .) -}}
 {{-   $_ := set .tkc "hyperpod" (eq (include "tkc.platform.find" .) "hyperpod") -}}
 {{-   $_ := set .tkc "instance" (include "tkc.instance.find" .) -}}

@@ -7,6 +7,11 @@
 {{- printf "%s.%s" .root.Release.Namespace .claim -}}
 {{- end -}}
 
+{{- /* A directory of each node that must be there, as in a PersistentVolume. JSON object. Context: its path. */ -}}
+{{- define "tkc.staticVolume.directory" -}}
+{{- toJson (dict "hostPath" (dict "path" . "type" "Directory")) -}}
+{{- end -}}
+
 {{- /* The volume and its claim. "Retain" leaves the data alone when they go.
        Context: dict root, labels, claim, mode (access mode), size, source (the volume's source), mountOptions (optional). */ -}}
 {{- define "tkc.staticVolume" -}}

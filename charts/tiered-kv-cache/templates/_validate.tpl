@@ -3,6 +3,7 @@
 {{- define "tkc.validate" -}}
 {{- $faults := dict "list" list "seen" dict -}}
 {{- $release := dict "root" . "faults" $faults -}}
+{{- include "tkc.validate.changes" $release -}}
 {{- include "tkc.validate.release" $release -}}
 {{- include "tkc.validate.operator" $release -}}
 {{- include "tkc.validate.l2" $release -}}
@@ -20,8 +21,13 @@
 {{- include "tkc.validate.nodePorts" $release -}}
 {{- include "tkc.validate.modelStore" $release -}}
 {{- include "tkc.validate.live" $release -}}
-{{- with $faults.list -}}
-{{-   $text := printf "\n\n%d %s in the values of release %s; nothing was changed:\n" (len .) (ternary "fault" "faults" (len . | eq 1)) $.Release.Name -}}
+{{- include "tkc.validate.report" (dict "root" . "faults" $faults) -}}
+{{- end -}}
+
+{{- /* Fails with all faults, if there are any. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.report" -}}
+{{- with .faults.list -}}
+{{-   $text := printf "\n\n%d %s in the values of release %s; nothing was changed:\n" (len .) (ternary "fault" "faults" (len . | eq 1)) $.root.Release.Name -}}
 {{-   range $index, $fault := . -}}
 {{-     $text = printf "%s\n%d. %s\n" $text (add1 $index) $fault -}}
 {{-   end -}}
@@ -64,7 +70,7 @@ complete
 {{-   if not (hasKey $result "value") -}}
 {{-     $complete = false -}}
 {{-     include "tkc.fault" (dict "faults" $.faults "key" (printf "%s%s" $.prefix .) "why" "null deletes the default, and this key needs a value"
-            "fix" "give it a value, or leave the key out to keep the chart's default") -}}
+            "fix" "give it a value, or leave the key out to keep the chart's default (helm upgrade --reuse-values takes no defaults of a new chart: --reset-then-reuse-values does)") -}}
 {{-   end -}}
 {{- end -}}
 {{- if $complete }}complete{{ end -}}

@@ -17,3 +17,13 @@
 {{- range .tkc.models -}}{{- if include "model-endpoint.engine.fetched" . -}}{{- $used = "true" -}}{{- end -}}{{- end -}}
 {{- $used -}}
 {{- end -}}
+
+{{- /* Where a mounted bucket's volume lies, as in a PersistentVolume. JSON object. Context: model context. */ -}}
+{{- define "tkc.model.bucketSource" -}}
+{{- toJson (dict "csi" (dict
+      "driver" "s3.csi.aws.com"
+      "volumeHandle" (include "tkc.staticVolume.name" (dict "root" .root "claim" (include "tkc.model.bucketClaim" .)))
+      "volumeAttributes" (dict "bucketName" .spec.source.s3.bucket))) -}}
+{{- end -}}
+
+{{- define "tkc.model.bucketSize" -}}1Gi{{- end -}}

@@ -205,6 +205,7 @@
 {{-     include "tkc.fault" (dict "faults" .faults "key" "curvine.masters.replicas" "value" $wanted "why" (printf "StatefulSet %s has %d: the size of a group is settled at its first start, and another one would split it or lose its journal" $name $there)
             "fix" (printf "set it to %d; for an empty pool of another size uninstall, delete the claims data-%s-*, and install again" $there $name)) -}}
 {{-   end -}}
+{{-   include "tkc.validate.keptMasters" (dict "root" $root "faults" .faults "set" $running) -}}
 {{-   range dig "spec" "template" "spec" "containers" list $running -}}
 {{-     $old := regexFind "[^:/@]+$" .image -}}
 {{-     $new := $root.tkc.values.curvine.image.tag -}}

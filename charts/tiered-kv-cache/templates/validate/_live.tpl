@@ -21,6 +21,7 @@
 {{-     end -}}
 {{-     include "tkc.validate.staticVolume" (dict "root" $root "faults" $.faults "key" "l2.volume.type" "value" $volume.type "claim" $claim) -}}
 {{-   end -}}
+{{-   include "tkc.validate.keptL2" . -}}
 {{-   range $root.tkc.models -}}
 {{-     $result := dict -}}
 {{-     include "tkc.at" (dict "from" .spec "path" "source.claim.name" "result" $result) -}}
@@ -57,5 +58,23 @@
 {{-   include "tkc.fault" (dict "faults" .faults "key" .key "value" .value
           "why" (printf "volume %s is left of an earlier release whose claim is gone; Kubernetes binds it to no new claim" $name)
           "fix" (printf "remove it, the data stay where they are, then run this again: kubectl delete pv %s" $name)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The claim and volume of L2 that are there. Context: dict root, faults. */ -}}
+{{- define "tkc.validate.keptL2" -}}
+{{- $root := .root -}}
+{{- if dig "l2" "enabled" false $root.tkc.values -}}
+{{-   $volume := $root.tkc.values.l2.volume -}}
+{{-   $path := include "tkc.l2.nodePath" $root -}}
+{{-   $claim := include "tkc.l2.claimName" $root -}}
+{{-   $common := dict "root" $root "faults" .faults "size" "l2.volume.size" "type" "l2.volume.type" "value" $volume.type "claim" $claim "bytes" (index $volume "size") -}}
+{{-   if $path -}}
+{{-     $key := ternary "l2.volume.hostPath.path" "curvine.client.directory" (eq $volume.type "hostPath") -}}
+{{-     include "tkc.validate.keptVolume" (merge (dict "key" $key "source" (include "tkc.staticVolume.directory" $path | fromJson)) $common) -}}
+{{-   else if and (include "curvine.csi" $root) (index $root.tkc.values "lineOfBusiness") -}}
+{{-     include "tkc.validate.keptClaim" (merge (dict "key" "l2.volume.size" "type" "curvine.client.mode" "value" "csi" "class" (include "curvine.csi.className" $root) "size" (index $volume "size")
+            "recipe" (include "tkc.validate.keptRecipe" (dict "root" $root "claim" $claim))) (omit $common "type" "value" "size")) -}}
+{{-   end -}}
 {{- end -}}
 {{- end -}}

@@ -180,6 +180,8 @@
 {{-     end -}}
 {{-   else if include "model-endpoint.engine.mountpoint" . -}}
 {{-     include "tkc.validate.staticVolume" (dict "root" $.root "faults" $.faults "key" (printf "%s.s3.bucket" $key) "value" .spec.source.s3.bucket "claim" (include "tkc.model.bucketClaim" .)) -}}
+{{-     include "tkc.validate.keptVolume" (dict "root" $.root "faults" $.faults "key" (printf "%s.s3.bucket" $key) "size" (printf "%s.s3" $key) "type" (printf "%s.s3.mode" $key) "value" "mountpoint" "claim" (include "tkc.model.bucketClaim" .)
+            "bytes" (include "tkc.model.bucketSize" .) "source" (include "tkc.model.bucketSource" . | fromJson)) -}}
 {{-   end -}}
 {{- end -}}
 {{- $type := dig "modelStore" "type" "" $values -}}
@@ -189,6 +191,8 @@
 {{-   end -}}
 {{- else if and $fetched (eq $type "hostPath") -}}
 {{-   include "tkc.validate.staticVolume" (dict "root" $.root "faults" $.faults "key" "modelStore.type" "value" $type "claim" (include "tkc.modelStore.claimName" $.root)) -}}
+{{-   include "tkc.validate.keptVolume" (dict "root" $.root "faults" $.faults "key" "modelStore.hostPath.path" "size" "modelStore.size" "type" "modelStore.type" "value" $type "claim" (include "tkc.modelStore.claimName" $.root)
+          "bytes" $values.modelStore.size "source" (include "tkc.staticVolume.directory" (dig "modelStore" "hostPath" "path" "" $values) | fromJson)) -}}
 {{- end -}}
 {{- end -}}
 

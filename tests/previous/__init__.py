@@ -1,0 +1,5 @@
+"""The archive of the chart before this one."""
+
+from pathlib import Path
+
+(CHART,) = Path(__file__).parent.glob("*.tgz")
