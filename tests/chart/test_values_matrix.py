@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chart.cases import VALUES_FILES, merged, on_hyperpod
-from chart.helm import CHART, Json
+from chart.cases import VALUES_FILES, on_hyperpod
+from chart.helm import CHART, Json, merged
 from property.checks import third_outcome
 from property.renderer import Question, Renderer
 

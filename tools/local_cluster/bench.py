@@ -24,6 +24,9 @@ CONCURRENCY = "1,2,4,8,16,32"
 RATES = "1,2,4,8"
 """Requests a second: two CPU engines are saturated below the last one, and a run ends at the first such rate."""
 LOAD_TOKENS = 1000
+SIZES = "256,500,1000,1900,2500,3000"
+"""Those of the published figures and of the goals. Two CPU engines compute 4,000 tokens in 12 s: with them no size would have the
+four repetitions of which an interval can be told."""
 
 
 def arguments(kubeconfig: Path, environment: Mapping[str, str]) -> list[str]:
@@ -32,7 +35,7 @@ def arguments(kubeconfig: Path, environment: Mapping[str, str]) -> list[str]:
     out = environment.get("OUT") or f"bench-result/{variant}"
     return [
         "bench", "run", *_release(kubeconfig), "--variant", variant, "--out", out, "--budget", environment.get("BUDGET") or str(BUDGET_S),
-        "--concurrency", CONCURRENCY, "--rates", RATES, "--load-size", str(LOAD_TOKENS),
+        "--sizes", SIZES, "--concurrency", CONCURRENCY, "--rates", RATES, "--load-size", str(LOAD_TOKENS),
         "--conversations", environment.get("CONVERSATIONS") or str(CONVERSATIONS),
     ]  # fmt: skip
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tiered_kv_cache import __main__
 from tiered_kv_cache.bench import replay
+from tiered_kv_cache.bench.client import Client
 from tiered_kv_cache.findings import UsageError
 
 from .conftest import RELEASE, Release
@@ -85,3 +88,22 @@ def test_both_forms_of_conversations(tmp_path: Path) -> None:
     one, two = replay.read(str(file))
     assert [len(t) for t in replay.turns(one)] == [1, 3]
     assert replay.turns(two) == [[{"role": "system", "content": "s"}, {"role": "user", "content": "q"}]]
+
+
+def test_a_connection_that_the_server_had_just_ended_is_made_anew() -> None:
+    """As vLLM ends idle ones; what computes nothing may be sent twice."""
+    seen = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.path)
+        if len(seen) == 1:
+            raise httpx.RemoteProtocolError("Server disconnected without sending a response.")
+        return httpx.Response(200)
+
+    async def connect() -> list[float]:
+        client = Client("http://engine", "tiny")
+        client._client = httpx.AsyncClient(base_url="http://engine", transport=httpx.MockTransport(answer))
+        return await client.connect()
+
+    assert len(asyncio.run(connect())) == 1
+    assert seen == ["/v1/models"] * 2
