@@ -1,6 +1,6 @@
 """mkdocs hook: links from docs/ to other files of the repository.
 
-On a code host `../values/pool.yaml` is right as it stands. The site holds docs/ alone; so each file that is linked goes into it
+On a code host `../values/platform.yaml` is right as it stands. The site holds docs/ alone; so each file that is linked goes into it
 as text, which a browser shows, and the link leads there. The site then needs no code host, and shows the files of its own
 version. What does not exist is left to mkdocs, which refuses the link in strict mode.
 """

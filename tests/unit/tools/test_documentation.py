@@ -16,8 +16,8 @@ PAGES = sorted((REPO / "docs").rglob("*.md"))
 @pytest.mark.parametrize(
     ("page", "target", "path"),
     [
-        ("pool.md", "../values/pool.yaml", "values/pool.yaml"),
-        ("runbooks/One.md", "../../values/pool.yaml", "values/pool.yaml"),
+        ("pool.md", "../values/platform.yaml", "values/platform.yaml"),
+        ("runbooks/One.md", "../../values/platform.yaml", "values/platform.yaml"),
         ("runbooks/One.md", "../pool.md", None),
         ("pool.md", "keeper.md", None),
         ("pool.md", "https://example.com/../x", None),
@@ -31,10 +31,10 @@ def test_links_that_leave_the_folder(page: str, target: str, path: str | None) -
 
 
 def test_they_lead_to_the_sites_copy_and_others_stay() -> None:
-    text = "[a](../../values/pool.yaml#l1), [b](../pool.md#uninstall), ![c](../d.svg)"
+    text = "[a](../../values/platform.yaml#l1), [b](../pool.md#uninstall), ![c](../d.svg)"
     assert (
         rewritten("runbooks/One.md", text)
-        == f"[a](../{copy_of('values/pool.yaml')}#l1), [b](../pool.md#uninstall), ![c](../d.svg)"
+        == f"[a](../{copy_of('values/platform.yaml')}#l1), [b](../pool.md#uninstall), ![c](../d.svg)"
     )
 
 
