@@ -16,6 +16,7 @@ from chart.helm import CHART, REPO, Helm, Json
 
 SCHEMA: Json = json.loads((CHART / "values.schema.json").read_text())
 PAGES = [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+VALUES: Json = SCHEMA["definitions"]["values"]
 MODEL: Json = SCHEMA["definitions"]["model"]["properties"]
 
 
@@ -69,7 +70,7 @@ def _named(page: Path) -> set[str]:
     """Dotted keys in code spans that begin as a key of the chart or of a model does."""
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     spans = re.findall(r"`([a-z][A-Za-z0-9]*(?:\.[a-z][A-Za-z0-9]*)+)(?:: [^`]*)?`", text)
-    return {span for span in spans if span.split(".")[0] in SCHEMA["properties"] | MODEL}
+    return {span for span in spans if span.split(".")[0] in VALUES["properties"] | MODEL}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.stem))
@@ -77,7 +78,7 @@ def test_keys_that_a_page_names_exist(page: Path) -> None:
     unknown = set()
     for key in _named(page):
         parts = key.split(".")
-        if not any(parts[0] in of and _known({"properties": of}, parts) for of in (SCHEMA["properties"], MODEL)):
+        if not any(parts[0] in of and _known({"properties": of}, parts) for of in (VALUES["properties"], MODEL)):
             unknown.add(key)
     assert not unknown
 
