@@ -82,7 +82,7 @@ def test_e_what_grows_is_a_volume_of_its_own(manifests: Manifests) -> None:
     assert volume.keys() == {"name", "persistentVolumeClaim"}
     owner = container(pod, "lmcache" if len(pod["spec"]["containers"]) > 1 else "vllm")
     mounts = {each["mountPath"]: each["name"] for each in owner["volumeMounts"]}
-    assert mounts["/mnt/kv-l2"] == "l2"
+    assert mounts["/mnt/kv-l2/v1/retail"] == "l2"
     assert base.startswith(tuple(mounts))
 
 

@@ -149,11 +149,13 @@ def test_lmcache_writes_where_the_fingerprint_leads(helm: Helm) -> None:
     pod = helm.template().pod()
     adapter = json.loads(flag(container(pod, "lmcache")["args"], "--l2-adapter"))
     assert adapter["adapter_params"]["base_path"] == "/run/tkc/l2"
-    mounts = [
+    root, lmcache = (
         {(mount["name"], mount["mountPath"]) for mount in container(pod, name)["volumeMounts"]}
         for name in ("l2-root", "lmcache")
-    ]
-    assert {("run", "/run/tkc"), ("l2", "/mnt/kv-l2")} <= mounts[0] & mounts[1]
+    )
+    assert {("run", "/run/tkc"), ("l2", "/mnt/kv-l2")} <= root
+    # The same path below the part that it sees of the volume.
+    assert {("run", "/run/tkc"), ("l2", "/mnt/kv-l2/v1/retail")} <= lmcache
 
 
 def test_gpu_memory_is_a_limit_like_others(helm: Helm) -> None:

@@ -236,7 +236,7 @@ def test_selectors_match_their_pods_only(manifests: Manifests) -> None:
         own = {key: found["metadata"]["labels"].get(key) for key in found["spec"]["template"]["metadata"]["labels"]}
         added = {key for key, value in own.items() if value is None}
         # What values add to Pods stands on the Pods only.
-        assert added <= {"team", "cost-centre"}
+        assert added <= {"team", "cost-centre", "data-class"}
         assert own.items() - {(key, None) for key in added} <= found["spec"]["template"]["metadata"]["labels"].items()
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
@@ -193,3 +195,11 @@ def test_typos_beside_them_are_refused(helm: Helm, typo: str) -> None:
 
 def test_enabled_is_a_boolean(helm: Helm) -> None:
     assert "enabled" in helm.refusal({"enabled": "no"})
+
+
+def test_each_named_template_is_defined_once() -> None:
+    """Of two with one name Helm takes the one that it happens to read last, and says nothing."""
+    files = [path for end in ("tpl", "yaml", "txt") for path in CHART.rglob(f"templates/**/*.{end}")]
+    names = [name for path in files for name in re.findall(r'define "([^"]+)"', path.read_text())]
+    assert len(names) > 100
+    assert sorted(name for name, count in Counter(names).items() if count > 1) == []

@@ -139,7 +139,7 @@
 {{- end -}}
 
 {{- /* A Secret that values name. Context: dict root, faults, at (key of the map with secretName and key). */ -}}
-{{- define "tkc.validate.secret" -}}
+{{- define "tkc.validate.givenSecret" -}}
 {{- $given := index .root.tkc.values .at | default dict -}}
 {{- $secret := index $given "secretName" | default "" -}}
 {{- if $secret -}}
@@ -156,7 +156,7 @@
 {{- end -}}
 
 {{- /* The same Secret in the cluster. Context: as above. */ -}}
-{{- define "tkc.validate.secretLive" -}}
+{{- define "tkc.validate.givenSecretLive" -}}
 {{- $given := index .root.tkc.values .at | default dict -}}
 {{- $secret := index $given "secretName" | default "" -}}
 {{- $namespace := .root.Release.Namespace -}}
@@ -178,7 +178,7 @@
 {{- define "tkc.validate.lifecycleLive" -}}
 {{- $root := .root -}}
 {{- range list "apiKey" "cacheSalt" -}}
-{{-   include "tkc.validate.secretLive" (merge (dict "at" .) $) -}}
+{{-   include "tkc.validate.givenSecretLive" (merge (dict "at" .) $) -}}
 {{- end -}}
 {{- if not ($root.Capabilities.APIVersions.Has "keda.sh/v1alpha1") -}}
 {{-   range $root.tkc.deployed -}}

@@ -26,7 +26,7 @@
 {{- end -}}
 {{- include "tkc.validate.required" (dict "faults" .faults "from" $values "prefix" "" "paths" (list "networkPolicy.enabled")) | replace "complete" "" -}}
 {{- range list "apiKey" "cacheSalt" -}}
-{{-   include "tkc.validate.secret" (merge (dict "at" .) $) -}}
+{{-   include "tkc.validate.givenSecret" (merge (dict "at" .) $) -}}
 {{- end -}}
 {{- include "tkc.validate.releaseTexts" . -}}
 {{- if .root.tkc.models -}}
