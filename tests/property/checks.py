@@ -18,6 +18,7 @@ CUSTOM = (
 
 LONG = (
     *("PersistentVolume", "PersistentVolumeClaim", "StorageClass", "ClusterRole", "ClusterRoleBinding"),
+    *("Role", "RoleBinding"),
     *("MutatingWebhookConfiguration", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 )
