@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from chart.helm import Helm, Json, model
+from chart.helm import CHART, Helm, Json, model, overlay
 
 SECOND = {"source": {"claim": {"name": "models"}}}
 
@@ -364,3 +367,16 @@ def test_a_quota_of_zero_is_not_the_default(helm: Helm) -> None:
     for zero in (0, "0"):
         assert "l2.keeper.quota: " in helm.refusal({"l2": {"keeper": {"quota": zero}}})
         assert "models.tiny.cache.l2.quota: " in helm.refusal({"models": {"tiny": {"cache": {"l2": {"quota": zero}}}}})
+
+
+def test_lint_fails_too(helm: Helm, helm_other: Helm, tmp_path: Path) -> None:
+    """helm lint goes on where a template fails, and would find nothing wrong with values that cannot be installed."""
+    file = tmp_path / "values.json"
+    for layer, code in (({}, 0), (model(replicas=0), 1)):
+        file.write_text(json.dumps(overlay(layer)))
+        for each in (helm, helm_other):
+            done = subprocess.run(
+                [each.path, "lint", "-f", str(file), str(CHART)], capture_output=True, text=True, check=False
+            )
+            assert done.returncode == code, done.stdout + done.stderr
+            assert ("models.tiny.replicas: 0" in done.stdout + done.stderr) == bool(code)
