@@ -35,7 +35,7 @@ test-curvine:  ## a pool of Curvine on the local cluster: CURVINE_IMAGE=<referen
 	  CSI_PROVISIONER_IMAGE=$(CSI_PROVISIONER_IMAGE) CSI_REGISTRAR_IMAGE=$(CSI_REGISTRAR_IMAGE) $(RUN) testing curvine
 
 plan:       ## what a values file would make and change, before anything is installed: LOB=values/assistant.yaml NAMESPACE=<namespace>
-	@LOB=$(LOB) NAMESPACE=$(NAMESPACE) RELEASE=$(RELEASE) OVER="$(OVER)" CONFIGS="$(CONFIGS)" GPU_MEMORY=$(GPU_MEMORY) NODE=$(NODE) JSON=$(JSON) \
+	@LOB="$(LOB)" NAMESPACE=$(NAMESPACE) RELEASE=$(RELEASE) OVER="$(OVER)" CONFIGS="$(CONFIGS)" GPU_MEMORY=$(GPU_MEMORY) NODE=$(NODE) JSON=$(JSON) \
 	  $(RUN) planning
 
 images:     ## build the container images
