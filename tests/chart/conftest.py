@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 
 import pytest
 
 from chart.helm import Helm
+from promrules import Observed, PromRules
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +35,16 @@ def helm_other(helm: Helm) -> Helm:
         if path and _major(path) != _major(helm.path):
             return Helm(path)
     pytest.skip("only one major version of helm; `make chart` builds both")
+
+
+@pytest.fixture(scope="session")
+def observed(helm: Helm) -> Observed:
+    """The rules of a release that has all parts."""
+    return Observed.rendered(helm)
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> Iterator[PromRules]:
+    """Prometheus' own rule engine."""
+    with PromRules() as running:
+        yield running

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import pytest
 
-from chart.helm import Helm
 from promrules import Observed, PromRules
 
 
@@ -166,23 +164,12 @@ TROUBLES: dict[str, Trouble] = {
 }
 
 
-@pytest.fixture(scope="module")
-def observed(helm: Helm) -> Observed:
-    return Observed.rendered(helm)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[PromRules]:
-    with PromRules() as running:
-        yield running
-
-
 def scraped(observed: Observed, trouble: Trouble, values: dict[str, str]) -> list[tuple[str, str]]:
     return observed.scraped(trouble.component, {**values, **trouble.same})
 
 
-def states(observed: Observed, engine: PromRules, name: str, values: dict[str, str], minutes: float) -> list[str]:
-    alerts, _ = engine.ask(observed.spec, scraped(observed, TROUBLES[name], values), minutes)
+def states(observed: Observed, prometheus: PromRules, name: str, values: dict[str, str], minutes: float) -> list[str]:
+    alerts, _ = prometheus.ask(observed.spec, scraped(observed, TROUBLES[name], values), minutes)
     return [alert.state for alert in alerts if alert.name == name]
 
 
@@ -193,9 +180,9 @@ def test_each_alert_has_a_case(observed: Observed) -> None:
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_it_fires_in_its_trouble_and_says_so(observed: Observed, engine: PromRules, name: str) -> None:
+def test_it_fires_in_its_trouble_and_says_so(observed: Observed, prometheus: PromRules, name: str) -> None:
     trouble = TROUBLES[name]
-    alerts, _ = engine.ask(observed.spec, scraped(observed, trouble, trouble.bad), trouble.minutes)
+    alerts, _ = prometheus.ask(observed.spec, scraped(observed, trouble, trouble.bad), trouble.minutes)
     (alert,) = [alert for alert in alerts if alert.name == name and alert.state == "firing"]
     assert all(words in alert.text for words in trouble.says), alert.text
     assert "<no value>" not in alert.text
@@ -204,23 +191,23 @@ def test_it_fires_in_its_trouble_and_says_so(observed: Observed, engine: PromRul
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_not_before_its_time(observed: Observed, engine: PromRules, name: str) -> None:
+def test_not_before_its_time(observed: Observed, prometheus: PromRules, name: str) -> None:
     trouble = TROUBLES[name]
-    assert "firing" not in states(observed, engine, name, trouble.bad, trouble.early)
+    assert "firing" not in states(observed, prometheus, name, trouble.bad, trouble.early)
 
 
 @pytest.mark.parametrize("name", TROUBLES)
-def test_not_without_trouble(observed: Observed, engine: PromRules, name: str) -> None:
+def test_not_without_trouble(observed: Observed, prometheus: PromRules, name: str) -> None:
     trouble = TROUBLES[name]
-    assert states(observed, engine, name, trouble.good, trouble.minutes) == []
+    assert states(observed, prometheus, name, trouble.good, trouble.minutes) == []
 
 
-def test_another_releases_trouble_is_not_ours(observed: Observed, engine: PromRules) -> None:
+def test_another_releases_trouble_is_not_ours(observed: Observed, prometheus: PromRules) -> None:
     series = [
         (name.replace('job="tiered-kv-cache/', 'job="other/'), values)
         for trouble in TROUBLES.values()
         for name, values in scraped(observed, trouble, trouble.bad)
     ]
-    alerts, _ = engine.ask(observed.spec, dict(series).items(), 25)
+    alerts, _ = prometheus.ask(observed.spec, dict(series).items(), 25)
     # Nothing at all of ours is scraped there, the keeper neither.
     assert {alert.name for alert in alerts} == {"TieredKvCacheKeeperNotRunning"}

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from chart.helm import Helm
 from promrules import STEP_S, Observed, PromRules
 
 MINUTES = 20
@@ -60,24 +57,13 @@ CASES: dict[str, tuple[dict[str, float], float, dict[str, float]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def observed(helm: Helm) -> Observed:
-    return Observed.rendered(helm)
-
-
-@pytest.fixture(scope="module")
-def engine() -> Iterator[PromRules]:
-    with PromRules() as running:
-        yield running
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_ratio_and_causes(observed: Observed, engine: PromRules, case: str) -> None:
+def test_ratio_and_causes(observed: Observed, prometheus: PromRules, case: str) -> None:
     changes, ratio, causes = CASES[case]
     steps = MINUTES * 60 // STEP_S
     series = {name: f"0+{value / steps:f}x{steps}" for name, value in {**MEASURED, **changes}.items()}
     names = ["tiered_kv_cache:served:ratio_rate5m", *(f"tiered_kv_cache:{cause}:rate5m" for cause in causes)]
-    _, results = engine.ask(observed.spec, observed.scraped("engine", series), MINUTES, names)
+    _, results = prometheus.ask(observed.spec, observed.scraped("engine", series), MINUTES, names)
     # One series each: a rule that joined wrongly gives two.
     (found, *rates) = [sample.value for (sample,) in results]
     assert found == pytest.approx(ratio, abs=0.001)
