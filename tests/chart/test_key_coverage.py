@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +11,7 @@ from chart.helm import CHART, Json, model, overlay
 from key_coverage.leaves import leaves
 from key_coverage.search import EXCEPTIONS, JUDGED, effect
 from key_coverage.trees import ABSENT, at, changed, depth
-from property.renderer import Answer, Question, Renderer
+from property.renderer import Answer, Question, Renderer, of_the_chart
 
 PARTS = 8
 LEAVES = list(leaves())
@@ -21,10 +20,7 @@ LEAVES = list(leaves())
 @pytest.fixture(scope="module")
 def renderer() -> Iterator[Renderer]:
     """Without an API server's judgement, which other tests ask for."""
-    program = os.environ.get("RENDER")
-    if not program:
-        pytest.fail("RENDER is not set. fix: make chart, or set it to tools/go/render built with go build")
-    with Renderer(program, CHART, "-validate=false") as running:
+    with of_the_chart("-validate=false") as running:
         yield running
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +9,9 @@ import pytest
 import yaml
 
 from chart.cases import VALUES_FILES, on_hyperpod
-from chart.helm import CHART, Json, merged
+from chart.helm import Json, merged
 from property.checks import third_outcome
-from property.renderer import Question, Renderer
+from property.renderer import Question, Renderer, of_the_chart
 
 VERSIONS = [f"1.{minor}.0" for minor in range(28, 38)]
 PLATFORMS = ("kubernetes", "hyperpod")
@@ -21,10 +20,7 @@ ENDPOINT = "InferenceEndpointConfig"
 
 @pytest.fixture(scope="module")
 def renderer() -> Iterator[Renderer]:
-    program = os.environ.get("RENDER")
-    if not program:
-        pytest.skip("RENDER is not set; `make chart` builds it")
-    with Renderer(program, CHART) as running:
+    with of_the_chart() as running:
         yield running
 
 

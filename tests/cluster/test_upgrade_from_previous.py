@@ -61,13 +61,14 @@ def test_upgrade_under_traffic(before: Helm, going: Traffic, api: Api) -> None:
     prompt = prompt_of("previous")
     cold = engines.fill(engines.pods()[0], prompt)
     now = replace(before, chart=CHART)
+    # A chart that names the directory otherwise has to say so in the changelog, and here.
+    assert _config(before) == _config(now)
     done = now.upgrade(*OWN, wait_s=600)
     assert done.ok, done.text
     for pod in engines.ready(2):
         warm, hits = engines.hits(pod, prompt)
         assert warm.text == cold.text
-        if _config(before) == _config(now):
-            assert hits.l2 + hits.l1 + hits.l0 >= cold.full_chunks
+        assert hits.l2 + hits.l1 + hits.l0 >= cold.full_chunks
     going.unharmed()
 
 

@@ -7,17 +7,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from chart.helm import CHART, Helm
-from property.renderer import Renderer
+from chart.helm import Helm
+from property.renderer import Renderer, of_the_chart
 
 
 @pytest.fixture(scope="session")
 def renderer() -> Iterator[Renderer]:
     """One process for all questions of this worker."""
-    program = os.environ.get("RENDER")
-    if not program:
-        pytest.fail("RENDER is not set. fix: make property, or set it to tools/go/render built with go build")
-    with Renderer(program, CHART) as running:
+    with of_the_chart() as running:
         yield running
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from chart.helm import CHART
 
 Json = dict[str, Any]
 
@@ -74,3 +79,13 @@ class Renderer:
         if not line:
             raise EOFError(f"render ended with code {self._process.wait()}")
         return Answer(**json.loads(line))
+
+
+def of_the_chart(*options: str) -> Renderer:
+    """The program that RENDER names, on this chart; without one the test fails."""
+    program = os.environ.get("RENDER")
+    if not program:
+        pytest.fail(
+            "RENDER is not set. fix: make chart or make property, or set it to tools/go/render built with go build"
+        )
+    return Renderer(program, CHART, *options)
