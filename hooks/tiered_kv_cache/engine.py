@@ -17,6 +17,9 @@ class EngineError(Exception):
     """vLLM answered with something unexpected; the message says what."""
 
 
+SPIN_SECONDS = 1.2
+"""vLLM's processes go on to poll for a second after their last work (SpinCondition, vLLM 0.32). Where Pods share processors, a request
+to another Pod meanwhile is slower for it, whatever the tier; so a measurement waits."""
 TOP = 5
 """Candidates whose log probabilities are asked for at each generated token."""
 

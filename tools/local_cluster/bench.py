@@ -18,11 +18,12 @@ from .providers import Provider
 from .settings import NAMESPACE, RELEASE, REPO
 
 CONVERSATIONS = REPO / "tools" / "bench" / "conversations.json"
-BUDGET_S = 780
+BUDGET_S = 810
 """What was begun may take a minute more; with the start it stays below 15 minutes."""
-CONCURRENCY = "1,2,4,8,16,32"
-RATES = "1,2,4,8"
-"""Requests a second: two CPU engines are saturated below the last one, and a run ends at the first such rate."""
+CONCURRENCY = "1,4,8"
+RATES = "0.25,0.5"
+"""Requests a second. Two CPU engines on two cores answer 0.37 cold ones of LOAD_TOKENS a second: the first rate is below that, the
+second above. More clients at once than 8 only wait longer, and cost more of the budget than there is."""
 LOAD_TOKENS = 1000
 SIZES = "256,500,1000,1900,2500,3000"
 """Those of the published figures and of the goals. Two CPU engines compute 4,000 tokens in 12 s: with them no size would have the

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..deadline import Deadline, DeadlinePassed
-from ..engine import EngineError
+from ..engine import SPIN_SECONDS, EngineError
 from ..http import BadAnswer, Unreachable
 from ..metrics import Counters, MetricsError, full_chunks
 from ..verify.result import Hits
@@ -50,6 +51,7 @@ class Bench:
     dice: random.Random = field(default_factory=random.Random)
     _order: int = 0
     _began: float = 0.0
+    _last: tuple[str, float] = ("", 0.0)
 
     def begin(self, elapsed: float, samples: int) -> None:
         """Go on in a run that has taken ``elapsed`` seconds and has so many samples."""
@@ -85,6 +87,7 @@ class Bench:
         """One request while nothing else runs, with the counters around it."""
         sample = self.sample(key, spot, repetition)
         try:
+            await self._quiet(spot)
             before = await spot.counters()
             await spot.client.connect()
             answer = await self.ask(sample, spot, prompt)
@@ -97,8 +100,15 @@ class Bench:
                 sample.proven = None if busy else proven(key.condition, moved, want, spot)
         except FAILURES as err:
             sample.error = sample.error or str(err)
+        self._last = (spot.name, time.monotonic())
         self.tick(f"{key.experiment} {key.condition}" + (f" {key.size} tokens" if key.size else ""))
         return sample
+
+    async def _quiet(self, spot: Spot) -> None:
+        """Wait until what another place answered last no longer keeps a processor busy."""
+        place, at = self._last
+        if place not in ("", spot.name):
+            await asyncio.sleep(max(0.0, at + SPIN_SECONDS - time.monotonic()))
 
     async def _moved(self, spot: Spot, before: Counters, tokens: int, enough: Callable[[Counters], bool]) -> Counters:
         wait = self.limit.within(SETTLE_SECONDS)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 from ..deadline import Deadline
 from ..findings import UsageError
@@ -43,7 +44,7 @@ async def run(
     first = places.spots[0]
     prompts = Prompts.of(first.target.engine)
     record = Record(
-        settings.variant, datetime.now(UTC).isoformat(timespec="seconds"), asdict(settings), _client(),
+        settings.variant, datetime.now(UTC).isoformat(timespec="seconds"), _told(settings), _client(),
         {"served_name": places.model, "max_model_len": prompts.limit, "chunk": first.chunk, "exact_sizes": prompts.exact},
     )  # fmt: skip
     bench = Bench(settings, places, prompts, record, deadline, limit, tick, random.Random(settings.seed))
@@ -77,6 +78,11 @@ async def _warm_up(bench: Bench) -> None:
                 f"{spot.name} does not answer as an OpenAI endpoint: {err}. Fix: see its log, and --url"
             ) from err
         bench.record.places.append(Place(spot.name, spot.node, round(quantile(ways, 0.5), 2), spot.images))
+
+
+def _told(settings: Settings) -> dict[str, object]:
+    """The settings as they are written down: a result is passed on, and nobody needs the paths of who measured."""
+    return asdict(settings) | {"conversations": Path(settings.conversations).name}
 
 
 def _client() -> dict[str, object]:

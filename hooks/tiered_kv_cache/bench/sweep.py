@@ -49,7 +49,10 @@ async def _one(bench: Bench, size: int, repetition: int) -> None:
 
 async def _control(bench: Bench, spot: Spot, size: int, repetition: int) -> None:
     """A prompt of its own, as cold as the first: what differs between two colds is no tier's merit."""
+    start = await bench.counters(spot)
     await bench.alone(Key(SWEEP, CONTROL, size), spot, bench.prompts.fresh(size), repetition)
+    # Else what follows would be measured beside its store.
+    await bench.stored(spot, start, size)
 
 
 async def _l0(bench: Bench, spot: Spot, prompt: Prompt, size: int, repetition: int) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..deadline import DeadlinePassed
-from ..engine import EngineError
+from ..engine import SPIN_SECONDS, EngineError
 from ..http import BadAnswer, Unreachable
 from ..metrics import INPROCESS_LAG_SECONDS, VLLM_CACHE_CONFIG, Counters, MetricsError, full_chunks
 from ..pods import Pod
@@ -69,6 +69,8 @@ class Measurement:
         self.root = root
         self._files_before = files.chunk_files(root) if model.l2 else None
         self._longest = 0.0
+        self._last: Target | None = None
+        self._last_at = 0.0
         result.pods = [t.pod.name for t in (self.first, *self.others)]
 
     @property
@@ -98,6 +100,7 @@ class Measurement:
             self._say(f"{self.model.name}: warming up Pod {target.pod.name}")
             with _step_of(target, "warming up"):
                 target.engine.complete(target.engine.tokenize(prompt.text(1)).ids[:32], MAX_TOKENS)
+                self._answered(target)
         with _step_of(self.first, "reading counters"):
             start = self.first.counters()
         self._step(COLD, self.first, lambda moved: True)
@@ -213,6 +216,8 @@ class Measurement:
     ) -> Row:
         """One request with the counters around it."""
         self._say(f"{self.model.name}: {tier} on Pod {target.pod.name} ({len(self.ids)} prompt tokens)")
+        if self._last not in (None, target):
+            self.deadline.sleep(max(0.0, self._last_at + SPIN_SECONDS - self.deadline.elapsed()))
         began = self.deadline.elapsed()
         with _step_of(target, f"the request for tier {tier}"):
             told = target.tells_tiers()
@@ -222,6 +227,7 @@ class Measurement:
                 self.deadline.sleep(LAG_SECONDS)
             before = target.counters()
             answer = target.engine.complete(self.ids, MAX_TOKENS, extra)
+            self._answered(target)
             moved = self._settled(target, before, enough)
             if late:
                 self.deadline.sleep(LAG_SECONDS)
@@ -235,6 +241,9 @@ class Measurement:
             row.lmcache = _whence(tier, moved, told)
         self.result.rows.append(row)
         return row
+
+    def _answered(self, target: Target) -> None:
+        self._last, self._last_at = target, self.deadline.elapsed()
 
     def _settled(self, target: Target, before: Counters, enough: Callable[[Counters], bool]) -> Counters:
         """What moved since ``before``, once it shows the request and ``enough``, or after SETTLE_SECONDS."""

@@ -23,6 +23,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "SETTLE_SECONDS", 0.3)
     monkeypatch.setattr(bench, "STORE_SECONDS", 2.0)
     monkeypatch.setattr(bench, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(bench, "SPIN_SECONDS", 0.01)
     monkeypatch.setattr(bench, "BLIND_SECONDS", 0.3)
     monkeypatch.setattr(bench, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(load, "OPEN_SECONDS", 0.1)

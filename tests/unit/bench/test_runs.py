@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import jsonschema
@@ -11,6 +13,7 @@ import pytest
 from emulators.engine import Faults
 from router.engine import Engine as ChatEngine
 from tiered_kv_cache import __main__
+from tiered_kv_cache.bench import bench
 from tiered_kv_cache.bench.record import Record
 
 from .conftest import RELEASE, Release, bench_run, short
@@ -81,6 +84,24 @@ def test_everything_is_measured_written_and_drawn(
     assert __main__.main(["bench", "compare", *two_files]) == 0
     compared = capsys.readouterr().out
     assert "sweep l2" in compared and "1.00" in compared and "warning" not in compared
+
+
+def test_a_place_is_asked_when_the_other_has_come_to_rest(
+    two: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+    sleep = asyncio.sleep
+
+    async def quick(seconds: float) -> None:
+        waits.append(seconds)
+        await sleep(0 if seconds > 1e5 else seconds)
+
+    monkeypatch.setattr(bench, "SPIN_SECONDS", 1e6)
+    monkeypatch.setattr(asyncio, "sleep", quick)
+    code, record = bench_run(tmp_path / "out", *RELEASE, *short("sweep"))
+    assert code == 0
+    places = [sample.place for sample in record.of("sweep")]
+    assert sum(wait > 1e5 for wait in waits) == sum(a != b for a, b in pairwise(places)) > 0
 
 
 def test_two_pods_that_do_not_share(connected: Release, tmp_path: Path) -> None:

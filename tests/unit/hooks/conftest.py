@@ -33,6 +33,7 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiers, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(tiers, "BLIND_SECONDS", 0.2)
     monkeypatch.setattr(tiers, "REST_SECONDS", 0.1)
+    monkeypatch.setattr(tiers, "SPIN_SECONDS", 0.01)
     monkeypatch.setattr(tiers, "LAG_SECONDS", LAG_SECONDS)
     # Times of emulators on a busy machine mean nothing.
     monkeypatch.setattr(judge_times, "SLOWER_MS", 1e9)

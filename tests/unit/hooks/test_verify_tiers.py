@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from emulators.engine import Engine, Faults
+from tiered_kv_cache.deadline import Deadline
 from tiered_kv_cache.verify import files, judge_times, tiers
 from tiered_kv_cache.verify.result import Result, Row
 
@@ -48,6 +49,15 @@ def test_prompts_are_new_in_every_run(pair: Release) -> None:
     again = pair.verify()
     assert again.ok
     assert hits(again.models[0].rows[0]) == (0, 0, 0)
+
+
+def test_a_pod_is_asked_when_the_other_has_come_to_rest(pair: Release, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(tiers, "SPIN_SECONDS", 1e6)
+    monkeypatch.setattr(Deadline, "sleep", lambda _self, seconds: waits.append(seconds))
+    assert pair.verify().ok
+    # Cold after the other's warm-up, L2 after cold; all that follows is on the same Pod.
+    assert sum(wait > 1e5 for wait in waits) == 2
 
 
 def test_the_second_pod_is_on_another_node(release: Release) -> None:
