@@ -106,8 +106,16 @@ def test_unknown_adapter_is_refused(helm: Helm) -> None:
     assert "'guarded', 'fs', 'custom'" in message
 
 
-REDIS: Json = {"type": "resp", "host": "redis.kv.svc", "port": 6379, "max_capacity_gb": 1000000, "eviction": {"eviction_policy": "LRU"}}
-CUSTOM = model(cache={"l2": {"adapter": "custom", "adapterConfig": REDIS}}, engine={"acknowledge": {"customAdapter": True}})
+REDIS: Json = {
+    "type": "resp",
+    "host": "redis.kv.svc",
+    "port": 6379,
+    "max_capacity_gb": 1000000,
+    "eviction": {"eviction_policy": "LRU"},
+}
+CUSTOM = model(
+    cache={"l2": {"adapter": "custom", "adapterConfig": REDIS}}, engine={"acknowledge": {"customAdapter": True}}
+)
 
 
 def test_another_adapter_gets_its_json_as_it_is(helm: Helm) -> None:
