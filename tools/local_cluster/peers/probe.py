@@ -42,7 +42,11 @@ def told(absent: Absent, said: dict[str, str]) -> str:
     if not absent.module or absent.module not in said:
         return absent.why
     error = said[absent.module]
-    return f"{absent.why} ({error})" if error else f"{absent.why}; but this engine can import {absent.module}: it could be measured"
+    return (
+        f"{absent.why} ({error})"
+        if error
+        else f"{absent.why}; but this engine can import {absent.module}: it could be measured"
+    )
 
 
 def _ask(kubeconfig: Path, namespace: str, release: str, modules: list[str]) -> dict[str, str]:

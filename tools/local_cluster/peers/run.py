@@ -1,10 +1,11 @@
-"""The comparison: one release, upgraded from L2 to L2, measured with the same prompts each time.
+"""The comparison: one release after the other, each with another L2, measured with the same prompts each time.
 
 usage: PEERS=<names> OUT=<folder> BUDGET=<seconds> make bench-peers
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import secrets
 import shutil
@@ -12,15 +13,17 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import urllib3
 import yaml
+from kubernetes.client.exceptions import ApiException
 
 from tiered_kv_cache.__main__ import main
 
-from .. import demo, volumes
+from .. import demo, kube, volumes
 from ..helm import Helm
 from ..images import ImageRef
 from ..problem import Problem
-from ..progress import phase, say
+from ..progress import every, phase, say
 from ..providers import Provider
 from ..providers.kind import Kind
 from ..settings import PLACES
@@ -34,9 +37,13 @@ MODEL = "smollm2-135m-instruct"
 BUDGET_S = 870
 """For all of it but the cluster's and the images' making."""
 START_S = 45.0
-"""What one upgrade takes at the least on two cores; no measurement is given less than LEAST_S beside it."""
+"""What one install takes at the least on two cores; no measurement is given less than LEAST_S beside it."""
 LEAST_S = 40.0
-SIZES = "500,1000,1900"
+GONE_S = 60.0
+COLD_ONLY = 0.7
+"""What a repetition without hits takes of one with them."""
+SIZES = "300,800,1900"
+"""One, three and seven chunks."""
 REPETITIONS = 12
 """More than the ten that a figure needs: now and then one loses its race."""
 
@@ -50,9 +57,10 @@ def arguments(peer: Peer, kubeconfig: Path, out: Path, key: str, budget: float) 
     ]  # fmt: skip
 
 
-def share(left_s: float, peers: int) -> float:
-    """Seconds of measurement for the next of so many peers, when so much is left for all of them and their starts."""
-    return max(LEAST_S, left_s / peers - START_S)
+def share(left_s: float, peers: Sequence[Peer]) -> float:
+    """Seconds of measurement for the first of the peers, when so much is left for all of them and their starts."""
+    weights = [COLD_ONLY if peer.tiers == "cold" else 1.0 for peer in peers]
+    return max(LEAST_S, (left_s - START_S * len(peers)) * weights[0] / sum(weights))
 
 
 def run(where: Provider, environment: Mapping[str, str]) -> int:
@@ -62,7 +70,10 @@ def run(where: Provider, environment: Mapping[str, str]) -> int:
         Problem: a cluster that is not ours, a name that is none, or a step that failed; what was measured before it stays in files.
     """
     if not isinstance(where, Kind):
-        raise Problem("the comparison runs on the kind cluster only: it builds images and makes claims of its own", "leave PROVIDER out")
+        raise Problem(
+            "the comparison runs on the kind cluster only: it builds images and makes claims of its own",
+            "leave PROVIDER out",
+        )
     try:
         peers = chosen(environment.get("PEERS") or "")
     except ValueError as error:
@@ -104,16 +115,22 @@ def _measure(
         left = budget - (time.monotonic() - begin)
         say(f"peer {at + 1} of {len(peers)}: {peer.name}, {peer.what}")
         _install(where, peer, address, references)
-        main(arguments(peer, kubeconfig, out, key, share(left, len(peers) - at)))
+        main(arguments(peer, kubeconfig, out, key, share(left, peers[at:])))
+        if at == len(peers) - 1:
+            _ask_for_reasons(kubeconfig, out)
+        _remove(where)
         result = out / peer.name / "result.json"
         if not result.exists():
             raise Problem(f"nothing was measured of {peer.name}", "see the message above")
         results.append(result)
         _forget(peer)
+    return results
+
+
+def _ask_for_reasons(kubeconfig: Path, out: Path) -> None:
     with phase("what cannot be measured here", "asks an engine Pod"):
         reasons = probe.reasons(kubeconfig, NAMESPACE, RELEASE, ABSENT)
     (out / "missing.json").write_text(json.dumps(reasons, indent=1))
-    return results
 
 
 def _install(where: Kind, peer: Peer, address: str, references: dict[str, ImageRef]) -> None:
@@ -127,6 +144,20 @@ def _install(where: Kind, peer: Peer, address: str, references: dict[str, ImageR
         raise Problem(f"helm could not install {peer.name}: {done.text[-1500:]}", f"kubectl get pods -n {NAMESPACE}")
 
 
+def _remove(where: Kind) -> None:
+    """Uninstall. Nobody is served, so that no Pod needs its time to end: with it each change would take half a minute more."""
+    core = kube.core(where.kubeconfig)
+
+    def end() -> None:
+        with contextlib.suppress(ApiException, urllib3.exceptions.HTTPError, OSError):
+            for pod in core.list_namespaced_pod(NAMESPACE, _request_timeout=5).items:
+                if pod.metadata.deletion_timestamp:
+                    core.delete_namespaced_pod(pod.metadata.name, NAMESPACE, grace_period_seconds=0)
+
+    with every(1.0, end):
+        Helm(where.kubeconfig, NAMESPACE, RELEASE).uninstall()
+
+
 def _forget(peer: Peer) -> None:
     """Remove its blocks from the volume: all peers together would fill a small disk."""
     place = PLACES.state / "shared" / "l2" / "v1" / values(peer, MODEL, "", {"l2": {"volume": {}}})["lineOfBusiness"]
@@ -135,7 +166,11 @@ def _forget(peer: Peer) -> None:
 
 def _clear(where: Kind, peers: Sequence[Peer]) -> None:
     with phase("remove the comparison's release and namespace"):
-        Helm(where.kubeconfig, NAMESPACE, RELEASE).uninstall()
+        _remove(where)
         volumes.remove_namespace(where.kubeconfig, NAMESPACE)
+        core, until = kube.core(where.kubeconfig), time.monotonic() + GONE_S
+        # The next run would find a namespace that takes nothing new.
+        while time.monotonic() < until and NAMESPACE in {each.metadata.name for each in core.list_namespace().items}:
+            time.sleep(1)
         for peer in peers:
             _forget(peer)

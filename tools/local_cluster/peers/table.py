@@ -11,7 +11,7 @@ Json = dict[str, Any]
 NONE, AGAIN, OURS = "none", "none-again", "guarded"
 L2_ROOT = "/run/tkc/l2"
 """In the Pods: the fingerprint's directory on the shared volume."""
-POD_DISK = "/tmp/l2"  # noqa: S108 - a Pod's own emptyDir
+POD_DISK = "/tmp/l2"
 """In the LMCache container: a disk that no other Pod sees."""
 
 
@@ -63,21 +63,30 @@ ALL = (
 )  # fmt: skip
 """In the order in which they are measured."""
 
+NOT_IN_WHEEL = "its native part is not in LMCache's wheel on PyPI"
+NOT_IN_IMAGE = "which is not in the engine's image"
 ABSENT = (
-    Absent("lm:// (LMCache's own server)", "a connector of LMCache inside vLLM, where it has none for the CPU; the multi-process server, which is "
-           "what runs here, has no adapter of this kind, and is itself reached by one Pod only (shared memory)"),
-    Absent("p2p (other Pods' LMCache servers)", "needs a transfer channel by NIXL or Mooncake, and the engine's image has neither", "nixl"),
-    Absent("mooncake_store", "its native part is not in LMCache's wheel on PyPI", "lmcache.lmcache_mooncake"),
-    Absent("nixl_store, nixl_store_dynamic", "needs NIXL, which is not in the engine's image", "nixl._api"),
-    Absent("nixl_native", "its native part is not in LMCache's wheel on PyPI", "lmcache.lmcache_nixl"),
-    Absent("valkey (by GLIDE)", "needs the package valkey-glide-sync, which is not in the engine's image; resp speaks to the same servers", "glide_sync"),
-    Absent("aerospike", "its native part is not in LMCache's wheel on PyPI", "lmcache.lmcache_aerospike"),
-    Absent("hf3fs", "its native part is not in LMCache's wheel on PyPI", "lmcache.lmcache_hf3fs"),
-    Absent("bigtable", "needs Google's client, which is not in the engine's image, and a service outside the cluster", "google.cloud.bigtable"),
+    Absent(
+        "lm:// (LMCache's own server)",
+        "a connector of LMCache inside vLLM, where it has none for the CPU; the multi-process server, which is what runs here, "
+        "has no adapter of this kind, and is itself reached by one Pod only (shared memory)",
+    ),
+    Absent("p2p (other Pods' LMCache servers)", f"needs a transfer channel, NIXL or Mooncake, {NOT_IN_IMAGE}", "nixl"),
+    Absent("mooncake_store", NOT_IN_WHEEL, "lmcache.lmcache_mooncake"),
+    Absent("nixl_store, nixl_store_dynamic", f"needs NIXL, {NOT_IN_IMAGE}", "nixl._api"),
+    Absent("nixl_native", NOT_IN_WHEEL, "lmcache.lmcache_nixl"),
+    Absent(
+        "valkey (by GLIDE)", f"needs valkey-glide-sync, {NOT_IN_IMAGE}; resp speaks to the same servers", "glide_sync"
+    ),
+    Absent("aerospike", NOT_IN_WHEEL, "lmcache.lmcache_aerospike"),
+    Absent("hf3fs", NOT_IN_WHEEL, "lmcache.lmcache_hf3fs"),
+    Absent(
+        "bigtable", f"needs Google's client, {NOT_IN_IMAGE}, and a service outside the cluster", "google.cloud.bigtable"
+    ),
     Absent("s3, hfbucket", "stores outside the cluster"),
     Absent("sagemaker_hyperpod", "speaks to a daemon that only HyperPod's nodes have"),
     Absent("dax, raw_block", "take a device of the node to themselves, which no other node sees"),
-)  # fmt: skip
+)
 """LMCache 0.5.6, lmcache/v1/distributed/l2_adapters."""
 
 
@@ -91,7 +100,11 @@ def chosen(names: str) -> tuple[Peer, ...]:
     known = [peer.name for peer in ALL]
     unknown = sorted(wanted - set(known))
     if unknown or (wanted and OURS not in wanted):
-        told = f"{', '.join(unknown)}: there is no such peer" if unknown else f"{OURS} is missing, with which all are compared"
+        told = (
+            f"{', '.join(unknown)}: there is no such peer"
+            if unknown
+            else f"{OURS} is missing, with which all are compared"
+        )
         raise ValueError(f"{told}; peers are {', '.join(known)}")
     return tuple(peer for peer in ALL if not wanted or peer.name in wanted)
 
@@ -111,8 +124,6 @@ def values(peer: Peer, model: str, redis: str, base: Mapping[str, Any]) -> Json:
                 "engine": acknowledge,
                 "cache": {"l2": peer.cache(redis)},
                 "routing": {"service": {"type": "ClusterIP", "nodePort": None}},
-                # Both Pods at once: nobody is served meanwhile.
-                "rollout": {"maxUnavailable": 2},
                 "terminationGracePeriodSeconds": 30,
             }
         },
