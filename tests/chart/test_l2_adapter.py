@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, environment, flag, merged, model
+from chart.helm import CHART, Helm, Json, Manifests, environment, flag, merged, model, overlay
 from tiered_kv_cache.l2 import config
 
 GPU = {"device": "cuda"}
@@ -130,9 +131,10 @@ def test_another_adapter_gets_its_json_as_it_is(helm: Helm) -> None:
 
 
 def test_the_notes_say_that_nothing_guards_it(helm: Helm) -> None:
-    notes = helm.notes(CUSTOM)
-    assert "L2 LMCache's adapter resp (cache.l2.adapterConfig)" in notes
-    assert "no checksums and no deadlines" in notes
+    command = [helm.path, "install", "demo", str(CHART), "--dry-run=client", "-f", "-"]
+    done = subprocess.run(command, input=json.dumps(overlay(CUSTOM)), capture_output=True, text=True, check=True)
+    assert "L2 LMCache's adapter resp (cache.l2.adapterConfig)" in done.stdout
+    assert "no checksums and no deadlines" in done.stdout
 
 
 def test_another_adapter_is_off_with_l2(helm: Helm) -> None:
