@@ -1,7 +1,7 @@
 # Each target is one line that calls a tool; the tools say what they do.
 RUN := tools/run.sh -m
 
-.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench texts schema golden lock docs plan package keys
+.PHONY: up down status test test-fast lint unit chart patch router faults property operator scheduling cluster drills test-curvine images render-bench bench bench-peers texts schema golden lock docs plan package keys
 
 up:         ## a local cluster with two real engines, and the proof that they share their cache
 	@$(RUN) local_cluster up
@@ -43,6 +43,9 @@ images:     ## build the container images
 
 bench:      ## how fast each tier of the demo answers, with figures: VARIANT=<name> OUT=<folder> BUDGET=<seconds>
 	@VARIANT=$(VARIANT) OUT=$(OUT) BUDGET=$(BUDGET) CONVERSATIONS=$(CONVERSATIONS) $(RUN) local_cluster bench
+
+bench-peers:  ## our L2 beside LMCache's others and a Redis, on the same engine: PEERS=<names> OUT=<folder> BUDGET=<seconds>
+	@PEERS="$(PEERS)" OUT=$(OUT) BUDGET=$(BUDGET) $(RUN) local_cluster peers
 
 texts:      ## does each tier of the demo give the same text: PROMPTS=<number> AT_ONCE=<numbers, such as 1,8> OUT=<folder>
 	@PROMPTS=$(PROMPTS) AT_ONCE=$(AT_ONCE) OUT=$(OUT) $(RUN) local_cluster texts

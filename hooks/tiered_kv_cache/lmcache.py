@@ -1,4 +1,4 @@
-"""Client of one LMCache server's HTTP port (health and metrics)."""
+"""Client of one LMCache server's HTTP port (health, metrics, and emptying L1)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class LMCache:
     def health(self, at_most: float = 15.0) -> None:
         """Return when /healthcheck answers 200."""
         self._http.call("GET", "/healthcheck", at_most=at_most)
+
+    def clear_l1(self) -> None:
+        """Drop all blocks of L1 that nobody reads or writes just now; L2 keeps its own."""
+        self._http.call("POST", "/cache/clear", json={"tier": "l1"})
 
     def metrics(self) -> Samples:
         """One scrape of /metrics; raises metrics.MetricsError when it is something else."""

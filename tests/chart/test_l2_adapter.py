@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
-from chart.helm import Helm, Json, Manifests, environment, flag, model
+from chart.helm import CHART, Helm, Json, Manifests, environment, flag, merged, model, overlay
 from tiered_kv_cache.l2 import config
 
 GPU = {"device": "cuda"}
@@ -103,4 +104,71 @@ def test_the_adapter_changes_no_fingerprint(helm: Helm) -> None:
 def test_unknown_adapter_is_refused(helm: Helm) -> None:
     message = helm.refusal(model(cache={"l2": {"adapter": "nfs"}}))
     assert "adapter" in message
-    assert "'guarded', 'fs'" in message
+    assert "'guarded', 'fs', 'custom'" in message
+
+
+REDIS: Json = {
+    "type": "resp",
+    "host": "redis.kv.svc",
+    "port": 6379,
+    "max_capacity_gb": 1000000,
+    "eviction": {"eviction_policy": "LRU"},
+}
+CUSTOM = model(
+    cache={"l2": {"adapter": "custom", "adapterConfig": REDIS}}, engine={"acknowledge": {"customAdapter": True}}
+)
+
+
+def test_another_adapter_gets_its_json_as_it_is(helm: Helm) -> None:
+    manifests = helm.template(CUSTOM)
+    assert adapter(manifests) == REDIS
+    assert isinstance(adapter(manifests)["port"], int)
+    assert "PYTHONPATH" not in environment(manifests.container("lmcache"))
+    # The fingerprint's directory is there for adapters that write files.
+    assert [each["name"] for each in manifests.pod()["spec"]["initContainers"]] == ["l2-root"]
+    guarded = environment(helm.template().container("l2-root"))["TKC_L2_CONFIG"]
+    assert environment(manifests.container("l2-root"))["TKC_L2_CONFIG"] == guarded
+
+
+def test_the_notes_say_that_nothing_guards_it(helm: Helm) -> None:
+    command = [helm.path, "install", "demo", str(CHART), "--dry-run=client", "-f", "-"]
+    done = subprocess.run(command, input=json.dumps(overlay(CUSTOM)), capture_output=True, text=True, check=True)
+    assert "L2 LMCache's adapter resp (cache.l2.adapterConfig)" in done.stdout
+    assert "no checksums and no deadlines" in done.stdout
+
+
+def test_another_adapter_is_off_with_l2(helm: Helm) -> None:
+    layer = model(cache={"l2": {"enabled": False, "adapter": "custom"}})
+    assert "--l2-adapter" not in helm.template(layer).text
+
+
+@pytest.mark.parametrize(
+    ("layer", "words"),
+    [
+        (
+            model(cache={"l2": {"adapter": "custom", "adapterConfig": REDIS}}),
+            ['models.tiny.cache.l2.adapter: "custom"', "LMCache's keys name neither weights nor types", "acknowledge.customAdapter: true"],
+        ),
+        (
+            merged(CUSTOM, model(cache={"l2": {"adapterConfig": {"type": None}}})),
+            ['defaults.cache.l2.adapterConfig.type: ""', "would not start", "fs_native"],
+        ),
+        (
+            merged(CUSTOM, model(cache={"l2": {"adapterConfig": {"type": 1}}})),
+            ["models.tiny.cache.l2.adapterConfig.type: 1", "would not start"],
+        ),
+        (
+            model(cache={"l2": {"adapterConfig": REDIS}}),
+            ["models.tiny.cache.l2.adapterConfig: {", "cache.l2.adapter is guarded", "set cache.l2.adapter: custom"],
+        ),
+        (
+            merged(CUSTOM, model(engine={**GPU, "lmcacheMode": "inProcess"})),
+            ['models.tiny.cache.l2.adapter: "custom"', "inside vLLM has no such adapters", "engine.lmcacheMode: multiProcess"],
+        ),
+    ],
+    ids=["not acknowledged", "without a type", "a type that is no name", "for another adapter", "in vLLM's process"],
+)  # fmt: skip
+def test_another_adapter_is_refused(helm: Helm, layer: Json, words: list[str]) -> None:
+    message = helm.refusal(layer)
+    for word in words:
+        assert word in message

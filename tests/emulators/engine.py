@@ -346,6 +346,10 @@ class Engine:
     def _lmcache(self, http: BaseHTTPRequestHandler) -> None:
         if http.path == "/healthcheck":
             _send(http, 200, json.dumps({"status": "healthy"}))
+        elif http.path == "/cache/clear" and _body(http) == {"tier": "l1"}:
+            with self._lock:
+                self._l1.clear()
+            _send(http, 200, json.dumps({"status": "ok", "cleared": {"tier": "l1"}}))
         elif http.path == "/metrics" and self.faults.lmcache_bad_metrics:
             _send(http, 200, "<html>no metrics</html>")
         elif http.path == "/metrics":

@@ -102,6 +102,7 @@ HINTS: dict[str, tuple[Any, ...]] = {
     "ompThreadsBind": ("auto", "nobind", "0-3", 3),
     "kvCacheDtype": ("auto", "fp8"),
     "servedName": ("", "org/Model-1e6"),
+    "adapterConfig": ({}, {"type": "resp", "host": "redis", "port": 6379}, {"type": "fs_native", "base_path": "/run/tkc/l2"}),
     "args": ([], ["--seed", 1], ["--max-num-batched-tokens", 2097152], ["--rope-scaling", '{"factor": 2.0}']),
     "affinity": (
         {},

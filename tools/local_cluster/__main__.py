@@ -1,4 +1,4 @@
-"""`python -m local_cluster up | down | status | bench | texts | images | cluster`."""
+"""`python -m local_cluster up | down | status | bench | texts | peers | images | cluster`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from . import bench, demo, progress
 from .machine_lock import machine_lock
+from .peers import run as peers
 from .problem import Problem
 from .providers import provider
 from .settings import CLUSTER
@@ -23,6 +24,7 @@ def main() -> int:
         "images": "build the container images",
         "bench": "measure the demo's tiers",
         "texts": "ask whether each tier of the demo gives the same text",
+        "peers": "compare the bundle's L2 with LMCache's others",
         "cluster": "a cluster with the images in its nodes, nothing installed",
     }
     parser.add_argument("verb", choices=verbs, help="; ".join(f"{verb}: {text}" for verb, text in verbs.items()))
@@ -70,6 +72,8 @@ def _run(verb: str, provider_name: str, context: str, values: Path | None) -> in
             print(f"cluster {CLUSTER} is gone; caches stay" if where.local_images else "the release is gone")
         elif verb in ("bench", "texts"):
             return bench.run(where, bench.arguments if verb == "bench" else bench.text_arguments)
+        elif verb == "peers":
+            return peers.run(where, os.environ)
         elif verb == "cluster":
             demo.cluster(where)
         else:

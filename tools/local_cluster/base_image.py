@@ -105,8 +105,8 @@ def _key(source: str) -> str:
     return recipe.hexdigest()[:12]
 
 
-def _sources() -> list[str]:
-    """The machine's own Debian mirror when it runs the same release; else mmdebstrap's default mirror."""
+def sources() -> list[str]:
+    """Of SUITE: the machine's own Debian mirror when it runs the same release; else mmdebstrap's default mirror."""
     suite, sources = debian_sources()
     return sources if suite == SUITE else []
 
@@ -123,7 +123,7 @@ def _root(key: str) -> Path:
         run(
             ["mmdebstrap", "--mode=root", "--variant=essential", f"--include={','.join(wanted)}", "--dpkgopt=force-unsafe-io",
              "--dpkgopt=path-exclude=/usr/share/doc/*", "--dpkgopt=path-exclude=/usr/share/man/*",
-             "--dpkgopt=path-exclude=/usr/share/locale/*", f"--customize-hook={RECIPE / 'finish.sh'}", SUITE, partial, *_sources()],
+             "--dpkgopt=path-exclude=/usr/share/locale/*", f"--customize-hook={RECIPE / 'finish.sh'}", SUITE, partial, *sources()],
             log="image-base", fix="check the machine's Debian mirror (`apt-get update`)", timeout_s=1200,
         )  # fmt: skip
         partial.rename(target)

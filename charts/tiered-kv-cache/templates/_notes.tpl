@@ -2,7 +2,11 @@
 
 {{- /* Where a model's blocks lie, and who guards them. Context: model context. */ -}}
 {{- define "tkc.notes.l2" -}}
-{{- if .l2 }}{{ .l2Parent }} ({{ ternary "guarded" "LMCache's fs adapter: no checksums, no deadlines" .guarded }}){{ else }}off{{ end -}}
+{{- if not .l2 }}off
+{{- else if eq .spec.cache.l2.adapter "custom" }}LMCache's adapter {{ .spec.cache.l2.adapterConfig.type }} (cache.l2.adapterConfig)
+  WARNING: the adapter is not this bundle's: no checksums and no deadlines, the keeper does not clean its store, and its keys
+  name neither weights nor types. Models that share a store must be the same in all of engine and source
+{{- else }}{{ .l2Parent }} ({{ ternary "guarded" "LMCache's fs adapter: no checksums, no deadlines" .guarded }}){{ end -}}
 {{- end -}}
 
 {{- /* Bounds of a model on GPUs, and which of them are the chart's for tests. Context: model context. */ -}}

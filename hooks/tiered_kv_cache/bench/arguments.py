@@ -27,6 +27,13 @@ def arguments(verbs: Any) -> None:
     what.add_argument(
         "--sizes", default="", metavar="LIST", help="prompt tokens of the sweep; else what fits the context"
     )
+    what.add_argument(
+        "--tiers", default=",".join(DEFAULT.tiers), metavar="LIST",
+        help="of the sweep, beside cold; own: from L2 on the Pod that stored it, L0 and L1 emptied",
+    )  # fmt: skip
+    what.add_argument(
+        "--prompt-key", default="", metavar="TEXT", help="the same prompts wherever it is the same; else new"
+    )
     what.add_argument("--repetitions", type=int, default=DEFAULT.repetitions, help=f"at most ({DEFAULT.repetitions})")
     what.add_argument(
         "--output-tokens", type=int, default=DEFAULT.output_tokens, metavar="N", help="of each answer (5)"
@@ -62,10 +69,28 @@ def arguments(verbs: Any) -> None:
     compare = actions.add_parser("compare", help="ratios of several results")
     compare.set_defaults(run=_run, bench="compare")
     compare.add_argument("results", nargs="+", metavar="FILE", help="result.json of two or more runs; the first is 1")
+    _peers(actions)
     report = actions.add_parser("report", help="table and figures of a result, anew")
     report.set_defaults(run=_run, bench="report")
     report.add_argument("result", metavar="FILE", help="result.json")
     report.add_argument("--out", default="", metavar="DIR", help="for table.txt and figures; else beside the result")
+
+
+def _peers(actions: Any) -> None:
+    peers = actions.add_parser("peers", help="runs of several L2 side by side, each by its own cold")
+    peers.set_defaults(run=_run, bench="peers")
+    peers.add_argument(
+        "results", nargs="+", metavar="FILE", help="result.json of each run, the variant is the L2's name"
+    )
+    peers.add_argument(
+        "--ours", default="guarded", metavar="VARIANT", help="the one that the others are compared with (guarded)"
+    )
+    peers.add_argument("--without", default="none", metavar="VARIANT", help="the run without L2 (none)")
+    peers.add_argument(
+        "--control", default="none-again", metavar="VARIANT", help="that run once more, at the end (none-again)"
+    )
+    peers.add_argument("--missing", default="", metavar="FILE", help="JSON: which L2 were not measured, and why")
+    peers.add_argument("--out", default="bench-result", metavar="DIR", help="for peers.json, peers.txt and the figure")
 
 
 def _where(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from ..verify.settle import Restarted, settled
 from .client import Answer, Prompt
 from .places import Places, Spot
 from .prompts import Prompts
-from .record import COLD, CONTROL, L0, L1, L2, Gap, Key, Record, Sample, Tokens
+from .record import COLD, CONTROL, L0, L1, L2, OWN, Gap, Key, Record, Sample, Tokens
 from .settings import Settings
 
 REQUEST_SECONDS = 120.0
@@ -148,14 +148,14 @@ def expected(condition: str, tokens: int, spot: Spot) -> float:
     """Prompt tokens that the condition's tier must give, at the least."""
     # vLLM computes the last token anew, whatever is cached.
     whole = full_chunks(tokens, spot.chunk or 256) * (spot.chunk or 256)
-    return {L2: max(1, whole - 1), L1: max(1, whole - 1), L0: 1}.get(condition, 0)
+    return {L2: max(1, whole - 1), OWN: max(1, whole - 1), L1: max(1, whole - 1), L0: 1}.get(condition, 0)
 
 
 def seen(condition: str, moved: Counters, spot: Spot) -> float:
     """Tokens that the condition's tier gave, as far as counters tell."""
     if condition == L0:
         return moved.l0
-    if condition in (L1, L2):
+    if condition in (L1, L2, OWN):
         return moved.loaded if spot.in_process else moved.l1 if condition == L1 else moved.l2
     return moved.l0 + moved.external
 
@@ -164,7 +164,7 @@ def proven(condition: str, moved: Counters, want: float, spot: Spot) -> bool | N
     """Whether the counters of a lone request show the condition's tier, and no tier that is faster."""
     if condition in (COLD, CONTROL):
         return seen(condition, moved, spot) == 0
-    if condition in (L2, L1):
+    if condition in (L2, OWN, L1):
         return moved.l0 == 0 and seen(condition, moved, spot) >= want and moved.loaded >= min(want, moved.external) > 0
     return moved.l0 >= want if condition == L0 else None
 

@@ -20,7 +20,7 @@ from ..http import BadAnswer, Unreachable
 from ..metrics import MetricsError
 from ..verify.command import reach as way_to_pods
 from ..verify.reach import Reach
-from . import figures, report, texts, texts_report, texts_settings
+from . import figures, peers, peers_report, report, texts, texts_report, texts_settings
 from .judge import judge
 from .places import Places, Spot, of_release, of_url
 from .progress import Bar
@@ -40,6 +40,7 @@ def main(args: argparse.Namespace) -> bool:
         "run": _run,
         "texts": _texts,
         "compare": _compare,
+        "peers": _peers,
         "report": _report,
     }
     return actions[args.bench](args)
@@ -50,6 +51,47 @@ def _compare(args: argparse.Namespace) -> bool:
         raise UsageError("there is one result only. Fix: give two files or more, the one to compare with first")
     report.print_compared([load(path) for path in args.results], report.console(sys.stdout))
     return True
+
+
+def _peers(args: argparse.Namespace) -> bool:
+    names = peers.Names(args.ours, args.without, args.control)
+    records = [load(path) for path in args.results]
+    twice = sorted({r.variant for r in records if sum(o.variant == r.variant for o in records) > 1})
+    if twice:
+        raise UsageError(f"several results are of variant {', '.join(twice)}. Fix: give each run another --variant")
+    if names.ours not in {r.variant for r in records}:
+        raise UsageError(
+            f"--ours {names.ours}: no result is of this variant. Fix: give one of {', '.join(r.variant for r in records)}"
+        )
+    found = peers.put_together(records, names, _missing(args.missing))
+    folder = _folder(args.out)
+    (folder / "peers.json").write_text(json.dumps(found.document(), indent=1), encoding="utf-8")
+    (folder / "peers.txt").write_text(peers_report.text(found), encoding="utf-8")
+    peers_report.print_peers(found, report.console(sys.stdout, wide=True))
+    drawn = _drawn(lambda: peers_report.draw(found, folder))
+    print(f"{folder}: {', '.join(['peers.json', 'peers.txt', *(f.name for f in drawn)])}")
+    return found.verdict.sound
+
+
+def _missing(path: str) -> list[peers.Missing]:
+    if not path:
+        return []
+    try:
+        raw = json.loads(Path(path).read_text(encoding="utf-8"))
+        return [peers.Missing(str(each["peer"]), str(each["why"])) for each in raw]
+    except (OSError, ValueError, TypeError, KeyError) as err:
+        raise UsageError(
+            f'--missing {path} cannot be read: {err}. Fix: give a JSON file [{{"peer": "...", "why": "..."}}]'
+        ) from err
+
+
+def _drawn(draw: Callable[[], list[Path]]) -> list[Path]:
+    """The figures' files; a note and none without matplotlib."""
+    try:
+        return draw()
+    except figures.NoMatplotlib as err:
+        print(f"note: {err}", file=sys.stderr)
+        return []
 
 
 def _report(args: argparse.Namespace) -> bool:
@@ -149,10 +191,6 @@ def _keep(record: Record, folder: Path) -> None:
 def _show(record: Record, folder: Path) -> bool:
     report.print_record(record, report.console(sys.stdout))
     report.write(record, folder)
-    try:
-        drawn = figures.draw(record, folder)
-    except figures.NoMatplotlib as err:
-        drawn = []
-        print(f"note: {err}", file=sys.stderr)
+    drawn = _drawn(lambda: figures.draw(record, folder))
     print(f"{folder}: {', '.join(['result.json', 'table.txt', *(f.name for f in drawn)])}")
     return judge(record).sound

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import published
-from .record import AGAIN, CLOSED, COLD, CONTROL, FIRST, L0, L1, L2, OPEN, OTHER, SHARED, WARM, Record
+from .record import AGAIN, CLOSED, COLD, CONTROL, FIRST, L0, L1, L2, OPEN, OTHER, OWN, SHARED, WARM, Record
 from .settings import DIALOGUE, LOAD, MIX, REPLAY, SWEEP
 from .summary import TOTAL, TOTALS, Cell, Compared, cells, ratios
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = {COLD: "#c0392b", CONTROL: "#e6a09a", L2: "#1f77b4", OTHER: "#1f77b4", L1: "#2ca02c", L0: "#7f7f7f", WARM: "#7f7f7f",
+COLOURS = {COLD: "#c0392b", CONTROL: "#e6a09a", L2: "#1f77b4", OWN: "#17becf", OTHER: "#1f77b4", L1: "#2ca02c",
+           L0: "#7f7f7f", WARM: "#7f7f7f",
            FIRST: "#c0392b", AGAIN: "#1f77b4", SHARED: "#1f77b4"}  # fmt: skip
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -33,12 +34,6 @@ class NoMatplotlib(Exception):
 
 def draw(record: Record, folder: Path) -> list[Path]:
     """Draw what was measured into ``folder``; returns the files. Raises NoMatplotlib or OSError."""
-    try:
-        import matplotlib as mpl  # noqa: PLC0415
-    except ImportError as err:
-        raise NoMatplotlib(
-            "no figures without matplotlib. Fix: pip install 'tiered-kv-cache[bench]', then bench report"
-        ) from err
     found, compared = cells(record), ratios(record)
     parts: dict[str, tuple[str, Callable[[Axes], None]]] = {
         "speedup": (SWEEP, lambda axes: _speedup(axes, compared)),
@@ -50,30 +45,35 @@ def draw(record: Record, folder: Path) -> list[Path]:
         "replay": (REPLAY, lambda axes: _rounds(axes, found, REPLAY, (FIRST, AGAIN))),
     }
     files = []
-    with mpl.rc_context(STYLE):
-        for name, (experiment, paint) in parts.items():
-            if any(c.key.experiment == experiment and c.ttft for c in found):
-                files += _save(record, paint, folder, name)
+    for name, (experiment, paint) in parts.items():
+        if any(c.key.experiment == experiment and c.ttft for c in found):
+            files += save(paint, folder, name, f"{record.variant}, {record.model.get('served_name')}")
     return files
 
 
-def _save(record: Record, paint: Callable[[Axes], None], folder: Path, name: str) -> list[Path]:
-    # Without pyplot: it keeps every figure, and looks for a screen.
-    from matplotlib.figure import Figure  # noqa: PLC0415
+def save(paint: Callable[[Axes], None], folder: Path, name: str, told: str) -> list[Path]:
+    """One figure as SVG and PNG, ``told`` in its corner; none where nothing was painted. Raises NoMatplotlib or OSError."""
+    try:
+        import matplotlib as mpl  # noqa: PLC0415
 
-    figure = Figure(figsize=SIZE, layout="constrained")
-    axes = figure.subplots()
-    paint(axes)
-    if not axes.has_data():
-        return []
-    figure.text(
-        0.99, 0.01, f"{record.variant}, {record.model.get('served_name')}", ha="right", fontsize=7, color="#777777"
-    )
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False)
-    files = [folder / f"{name}.svg", folder / f"{name}.png"]
-    figure.savefig(files[0], metadata={"Date": None})
-    figure.savefig(files[1], dpi=150, metadata={"Software": None})
+        # Without pyplot: it keeps every figure, and looks for a screen.
+        from matplotlib.figure import Figure  # noqa: PLC0415
+    except ImportError as err:
+        raise NoMatplotlib(
+            "no figures without matplotlib. Fix: pip install 'tiered-kv-cache[bench]', then bench report"
+        ) from err
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=SIZE, layout="constrained")
+        axes = figure.subplots()
+        paint(axes)
+        if not axes.has_data():
+            return []
+        figure.text(0.99, 0.01, told, ha="right", fontsize=7, color="#777777")
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False)
+        files = [folder / f"{name}.svg", folder / f"{name}.png"]
+        figure.savefig(files[0], metadata={"Date": None})
+        figure.savefig(files[1], dpi=150, metadata={"Software": None})
     return files
 
 
@@ -99,7 +99,7 @@ def _speedup(axes: Axes, compared: Sequence[Compared]) -> None:
 
 
 def _ttft(axes: Axes, found: Sequence[Cell]) -> None:
-    for condition in (COLD, CONTROL, L2, OTHER, L1, L0, WARM):
+    for condition in (COLD, CONTROL, L2, OWN, OTHER, L1, L0, WARM):
         _line(axes, [c for c in found if c.key.experiment == SWEEP and c.key.condition == condition],
               lambda c: float(c.key.size or 0), condition)  # fmt: skip
     axes.set_yscale("log")

@@ -45,10 +45,10 @@ def judge(record: Record) -> Verdict:
     found = ratios(record)
     checks = [_errors(record), _proof(record), _control(found)]
     goals = [
-        _goal(f"cold/L2 >= {COLD_BY_L2:g} at {AT} tokens", _at(found, SWEEP, COLD, L2, size=AT), COLD_BY_L2, least=True),
-        _goal(f"L2/L1 <= {L2_BY_L1:g} at {AT} tokens", _at(found, SWEEP, L2, L1, size=AT), L2_BY_L1, least=False),
+        goal(f"cold/L2 >= {COLD_BY_L2:g} at {AT} tokens", _at(found, SWEEP, COLD, L2, size=AT), COLD_BY_L2, least=True),
+        goal(f"L2/L1 <= {L2_BY_L1:g} at {AT} tokens", _at(found, SWEEP, L2, L1, size=AT), L2_BY_L1, least=False),
         *_not_slower(found),
-        _goal(f"cold/shared >= {SHARED_GAIN:g} at {AT_ONCE:g} at once",
+        goal(f"cold/shared >= {SHARED_GAIN:g} at {AT_ONCE:g} at once",
               _at(found, LOAD, COLD, SHARED, loop="closed", load=AT_ONCE), SHARED_GAIN, least=True),
         *_published(found, ratios(record, TOTAL)),
     ]  # fmt: skip
@@ -103,7 +103,7 @@ def _within(ratio: Ratio) -> bool:
     return ratio.low is not None and ratio.high is not None and ratio.low <= 1 <= ratio.high
 
 
-def _goal(question: str, ratio: Ratio | None, wanted: float, least: bool) -> Judgement:
+def goal(question: str, ratio: Ratio | None, wanted: float, least: bool) -> Judgement:
     """Reached or missed when the whole interval says so; between them, unclear."""
     if ratio is None:
         return Judgement(question, NOT_MEASURED)
@@ -137,10 +137,10 @@ def _published(found: list[Compared], totals: list[Compared]) -> list[Judgement]
     made = []
     for size, theirs in published.SPEEDUP.items():
         ours = _at(found, SWEEP, COLD, L2, size=size) or _at(found, SWEEP, COLD, OTHER, size=size)
-        made.append(_goal(f"cold/L2 at {size} tokens, published {theirs:g}", ours, theirs, least=True))
+        made.append(goal(f"cold/L2 at {size} tokens, published {theirs:g}", ours, theirs, least=True))
     ours = _at(totals, DIALOGUE, FIRST, AGAIN, turn=TOTALS)
     made.append(
-        _goal(f"dialogue, first/again in sum, published {published.DIALOGUE:.2f}", ours, published.DIALOGUE, least=True)
+        goal(f"dialogue, first/again in sum, published {published.DIALOGUE:.2f}", ours, published.DIALOGUE, least=True)
     )
     return made
 

@@ -52,6 +52,13 @@ class Spot:
         """Empty L0; False where that cannot be asked for."""
         return await asyncio.to_thread(self.target.engine.reset_prefix_cache)
 
+    async def empty(self) -> bool:
+        """Empty L0 and L1; False where one of them cannot be asked for. Raises what their servers' answers raise."""
+        if self.target.cache is None or not await self.reset():
+            return False
+        await asyncio.to_thread(self.target.cache.clear_l1)
+        return True
+
     async def close(self) -> None:
         """Close all clients."""
         await self.client.close()

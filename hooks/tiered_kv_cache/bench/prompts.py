@@ -21,25 +21,25 @@ class Prompts:
     Endpoints without /tokenize get texts, whose length in tokens is only about right; ``exact`` tells.
     """
 
-    def __init__(self, ids: list[int], limit: int | None, tokens_per_word: float = 1.3) -> None:
-        """``ids``: tokens of a readable text; empty for an endpoint that takes texts only."""
+    def __init__(self, ids: list[int], limit: int | None, tokens_per_word: float = 1.3, key: str = "") -> None:
+        """``ids``: tokens of a readable text; empty for an endpoint that takes texts only. ``key``: the same prompts again."""
         self.limit = limit
         self._ids, self._tokens_per_word = ids, tokens_per_word
         # Never the run's seed: prompts of an earlier run are in the caches.
-        self._dice = random.Random(secrets.randbits(64))
+        self._dice = random.Random(key or secrets.randbits(64))
 
     @classmethod
-    def of(cls, engine: Engine) -> Prompts:
+    def of(cls, engine: Engine, key: str = "") -> Prompts:
         """Ask the endpoint once. Raises what Engine.tokenize raises, but for an endpoint that has no such path."""
         try:
             answer = engine.tokenize(text(SENTENCES))
         except BadAnswer as err:
             if err.status not in (404, 405):
                 raise
-            return cls([], None)
+            return cls([], None, key=key)
         except (EngineError, Unreachable):
             raise
-        return cls(answer.ids, answer.max_model_len)
+        return cls(answer.ids, answer.max_model_len, key=key)
 
     @property
     def exact(self) -> bool:

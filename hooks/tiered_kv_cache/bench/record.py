@@ -13,6 +13,8 @@ from ..findings import UsageError
 FORMAT = 1
 KIND = "tiered-kv-cache bench"
 COLD, L2, L1, L0, CONTROL = "cold", "l2", "l1", "l0", "control"
+OWN = "own"
+"""From L2 by the Pod that stored it, with its L0 and L1 emptied: all that an L2 which Pods do not share can give."""
 WARM, OTHER = "warm", "other"
 """The same prompt again at the same place, and at another, where no counter can tell which tier answers."""
 FIRST, AGAIN = "first", "again"

@@ -20,6 +20,7 @@ from .stats import Ratio, Spread
 from .summary import TOTAL, TOTALS, TTFT, Cell, cells, compare, ratios, values
 
 WIDTH = 120
+WIDE = 170
 STYLES = {
     REACHED: "green",
     SOUND: "green",
@@ -30,9 +31,11 @@ STYLES = {
 }
 
 
-def console(out: IO[str]) -> Console:
-    """One for logs and terminals: a log keeps no colours."""
-    return Console(file=out, width=WIDTH, highlight=False, markup=False, no_color=None if out.isatty() else True)
+def console(out: IO[str], wide: bool = False) -> Console:
+    """One for logs and terminals: a log keeps no colours. ``wide``: for tables of many columns."""
+    return Console(
+        file=out, width=WIDE if wide else WIDTH, highlight=False, markup=False, no_color=None if out.isatty() else True
+    )
 
 
 def text(record: Record) -> str:
@@ -64,12 +67,12 @@ def print_record(record: Record, to: Console) -> Verdict:
             to.print(_levels(experiment, levels))
         pairs = [r for r in all_ratios if r.key.experiment == experiment]
         if pairs:
-            to.print(_table(f"{experiment}: ratios of TTFT medians", ("where", "ratio", "value", "95 %"), [
+            to.print(grid(f"{experiment}: ratios of TTFT medians", ("where", "ratio", "value", "95 %"), [
                 (place_of(r.key), f"{r.above}/{r.below}", f"{r.ratio.value:.2f}", interval(r.ratio)) for r in pairs
             ]))  # fmt: skip
     for gap in record.gaps:
         to.print(Text(f"  not measured  {gap.experiment}, {gap.what}: {gap.why}", style="dim"), soft_wrap=True)
-    to.print(_judgements(verdict.judgements))
+    to.print(judgements(verdict.judgements))
     to.print(Text(verdict.summary, style=STYLES[SOUND if verdict.sound else UNSOUND]), soft_wrap=True)
     return verdict
 
@@ -89,7 +92,7 @@ def _medians(experiment: str, found: Sequence[Cell]) -> Table:
         "L2",
         "left out",
     )
-    return _table(experiment, columns, [
+    return grid(experiment, columns, [
         (
             place_of(c.key), c.key.condition, str(c.ttft.n if c.ttft else 0), *_times(c.ttft),
             f"{c.gap.median:.1f}" if c.gap else "-", *_tokens(c), str(c.disproven + c.errors or ""),
@@ -109,7 +112,7 @@ def _levels(experiment: str, found: Sequence[Level]) -> Table:
         rows.append([place_of(level.key), level.key.condition, str(level.requests), str(level.errors),
                      f"{level.requests / seconds:.2f}", f"{level.output_tokens / seconds:.1f}", *counted,
                      "saturated" if level.saturated else ""])  # fmt: skip
-    return _table(f"{experiment}: all requests of a level together", columns, rows)
+    return grid(f"{experiment}: all requests of a level together", columns, rows)
 
 
 def _times(spread: Spread | None) -> tuple[str, str, str, str]:
@@ -128,8 +131,9 @@ def _tokens(cell: Cell) -> tuple[str, str, str]:
     return f"{l0:g}", f"{l1:g}", f"{l2:g}"
 
 
-def _judgements(found: Sequence[Judgement]) -> Table:
-    table = _table("verdict", ("question", "answer", "value", "95 %", ""), [])
+def judgements(found: Sequence[Judgement]) -> Table:
+    """Question by question."""
+    table = grid("verdict", ("question", "answer", "value", "95 %", ""), [])
     for each in found:
         table.add_row(
             each.question, Text(each.verdict, style=STYLES[each.verdict]), f"{each.ratio.value:.2f}" if each.ratio else "-",
@@ -138,7 +142,8 @@ def _judgements(found: Sequence[Judgement]) -> Table:
     return table
 
 
-def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def grid(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """As all of these tables look: the first two columns are names, the others numbers."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
     for number, column in enumerate(columns):
         table.add_column(column, justify="left" if number < 2 or column == "" else "right", overflow="fold")
@@ -183,7 +188,7 @@ def print_compared(records: Sequence[Record], to: Console) -> None:
             "the results have nothing in common. Fix: compare runs with the same experiments, sizes and loads"
         )
     columns = [c for r in records[1:] for c in (r.variant, "95 %")]
-    to.print(_table("", ("what", "where", *columns), rows))
+    to.print(grid("", ("what", "where", *columns), rows))
 
 
 def differences(one: Record, other: Record) -> list[str]:

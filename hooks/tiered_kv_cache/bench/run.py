@@ -42,7 +42,7 @@ async def run(
     """Measure all that was asked for. ``keep``: called with the record after each experiment, so that a run that is
     stopped leaves what it has; ``deadline`` and ``limit``: as of Bench. Raises UsageError, and what a first answer raises."""
     first = places.spots[0]
-    prompts = Prompts.of(first.target.engine)
+    prompts = Prompts.of(first.target.engine, settings.prompt_key)
     record = Record(
         settings.variant, datetime.now(UTC).isoformat(timespec="seconds"), _told(settings), _client(),
         {"served_name": places.model, "max_model_len": prompts.limit, "chunk": first.chunk, "exact_sizes": prompts.exact},

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..findings import UsageError
+from .record import COLD, CONTROL, L0, L1, L2, OWN
 
 SWEEP, DIALOGUE, LOAD, MIX, REPLAY = "sweep", "dialogue", "load", "mix", "replay"
 EXPERIMENTS = (SWEEP, DIALOGUE, LOAD, MIX, REPLAY)
@@ -14,6 +15,9 @@ SIZES = (256, 500, 1000, 1900, 2500, 3000, 4000, 6000, 8000)
 """Prompt tokens: those of the published figures, the least that is stored, and twice and more the longest of them."""
 BLIND_LIMIT = 3000
 """The longest prompt for an endpoint that does not say how long its context is."""
+TIERS = (CONTROL, L2, L0, L1)
+CONDITIONS = (COLD, *TIERS, OWN)
+"""Of the sweep, which asks everything cold first. OWN takes a Pod that is asked to empty its L1, so it is not among TIERS."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Settings:
 
     ``repetitions``: at most so many a size, as many as the budget allows. ``rates``: requests a second. ``shared``: share
     of a prompt under load that other prompts have too. ``seed``: of orders and resampling, never of prompts: a prompt
-    that an earlier run had is not cold.
+    that an earlier run had is not cold. ``tiers``: of the sweep, beside cold. ``prompt_key``: runs with the same key,
+    sizes and seed have the same prompts; empty: new ones.
     """
 
     variant: str = "default"
@@ -39,6 +44,8 @@ class Settings:
     conversations: str = ""
     seed: int = 1
     budget: float = 780.0
+    tiers: tuple[str, ...] = TIERS
+    prompt_key: str = ""
 
     def fitting(self, limit: int | None) -> tuple[int, ...]:
         """Sizes of the sweep that fit a context of ``limit`` tokens beside the answer; None: not known."""
@@ -54,6 +61,11 @@ def parse(args: argparse.Namespace) -> Settings:
     if unknown or not chosen:
         faults.append(f"--experiments {args.experiments}: {', '.join(unknown) or 'none'} is no experiment. "
                       f"Fix: give some of {','.join(EXPERIMENTS)}")  # fmt: skip
+    tiers = tuple(word.strip() for word in args.tiers.split(",") if word.strip())
+    unknown = [word for word in tiers if word not in CONDITIONS]
+    if unknown or not tiers:
+        faults.append(f"--tiers {args.tiers}: {', '.join(unknown) or 'none'} is no tier of the sweep. "
+                      f"Fix: give some of {','.join(CONDITIONS)}")  # fmt: skip
     if not args.url and not (args.namespace and args.release):
         faults.append("there is nothing to measure. Fix: give --url, or --namespace and --release")
     if args.conversations and not Path(args.conversations).is_file():
@@ -77,6 +89,7 @@ def parse(args: argparse.Namespace) -> Settings:
         args.variant.strip(), chosen, whole("sizes", args.sizes, faults), args.repetitions, args.output_tokens,
         whole("concurrency", args.concurrency, faults), _numbers("rates", args.rates, faults), args.load_size,
         args.shared, args.users, args.rounds, args.conversations, args.seed, args.budget,
+        tuple(t for t in tiers if t != COLD), args.prompt_key,
     )  # fmt: skip
     if faults:
         raise UsageError("\n".join(faults))

@@ -69,6 +69,22 @@ def ratio(above: Sequence[float], below: Sequence[float], seed: int) -> Ratio:
     return Ratio(value, *_interval([a / b for a, b in pairs]))
 
 
+def quotient(
+    one: tuple[Sequence[float], Sequence[float]], other: tuple[Sequence[float], Sequence[float]], seed: int
+) -> Ratio:
+    """Of two ratios of medians, the first by the second; all values positive. Raises ValueError for none.
+
+    For two measurements one after the other: what drifted on the machine between them is in both parts of each.
+    """
+    sets = (*one, *other)
+    a, b, c, d = (quantile(each, 0.5) for each in sets)
+    value = (a / b) / (c / d)
+    if min(len(each) for each in sets) < LEAST:
+        return Ratio(value, None, None)
+    drawn = zip(*(_medians(each, seed + at) for at, each in enumerate(sets)), strict=True)
+    return Ratio(value, *_interval([(a / b) / (c / d) for a, b, c, d in drawn]))
+
+
 def _medians(values: Sequence[float], seed: int) -> tuple[float, ...]:
     """Medians of all resamples. Sorted first, so that the order in which values were measured changes nothing."""
     return _resampled(tuple(sorted(values)), seed)

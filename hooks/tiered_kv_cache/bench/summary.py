@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain
 
-from .record import AGAIN, COLD, CONTROL, FIRST, L0, L1, L2, OTHER, SHARED, WARM, Key, Record, Sample, usable
+from .record import AGAIN, COLD, CONTROL, FIRST, L0, L1, L2, OTHER, OWN, SHARED, WARM, Key, Record, Sample, usable
 from .settings import DIALOGUE, LOAD, MIX, REPLAY, SWEEP
 from .stats import Ratio, Spread, ratio, spread
 
 TTFT, TOTAL, GAP = "ttft_ms", "total_ms", "gap_ms"
-CONDITIONS = (COLD, CONTROL, L2, L1, L0, OTHER, WARM, FIRST, AGAIN, SHARED)
+CONDITIONS = (COLD, CONTROL, L2, OWN, L1, L0, OTHER, WARM, FIRST, AGAIN, SHARED)
 TOTALS = 0
 """Turn of the sums over all turns of a dialogue."""
 RATIOS = {
-    SWEEP: ((COLD, L2), (COLD, OTHER), (COLD, L1), (COLD, L0), (COLD, WARM), (L2, L1), (COLD, CONTROL)),
+    SWEEP: ((COLD, L2), (COLD, OWN), (COLD, OTHER), (COLD, L1), (COLD, L0), (COLD, WARM), (L2, L1), (COLD, CONTROL)),
     DIALOGUE: ((FIRST, AGAIN), (COLD, AGAIN), (COLD, FIRST)),
     LOAD: ((COLD, SHARED),),
     MIX: ((COLD, SHARED),),

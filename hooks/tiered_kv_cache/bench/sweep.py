@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from ..metrics import Counters
 from .bench import FAILURES, Bench
 from .client import Prompt
 from .places import Spot
-from .record import COLD, CONTROL, L0, L1, L2, OTHER, WARM, Key
+from .record import COLD, CONTROL, L0, L1, L2, OTHER, OWN, WARM, Key
 from .settings import SWEEP
 
 
@@ -25,26 +26,60 @@ async def _one(bench: Bench, size: int, repetition: int) -> None:
     """One prompt through all tiers. Which Pod writes and which reads is drawn, so that no Pod's speed counts as a tier's."""
     spots = bench.dice.sample(bench.places.spots, len(bench.places.spots))
     writer, reader = spots[0], spots[-1]
+    tiers = bench.settings.tiers
+    # Drawn whether or not they are asked for: runs with other tiers then have the same Pods and orders.
     control_first = bench.dice.random() < 0.5
-    if control_first:
+    local = [L0, L1]
+    bench.dice.shuffle(local)
+    if CONTROL in tiers and control_first:
         await _control(bench, reader, size, repetition)
     prompt = bench.prompts.fresh(size)
     start = await bench.counters(writer)
     await bench.alone(Key(SWEEP, COLD, size), writer, prompt, repetition)
-    if reader is not writer:
-        await bench.stored(writer, start, size)
-        if _chunked(bench, reader, size, "l2" if reader.l2 else OTHER):
-            await bench.alone(Key(SWEEP, L2 if reader.l2 else OTHER, size), reader, prompt, repetition)
-        else:
-            await bench.alone(Key(SWEEP, COLD, size), reader, prompt, repetition)
-    else:
-        bench.skip(SWEEP, L2, "that needs a second place, which reads what the first stored")
-    local = [_l0, _l1]
-    bench.dice.shuffle(local)
+    if L2 in tiers:
+        await _l2(bench, writer, reader, start=start, prompt=prompt, size=size, repetition=repetition)
+    if OWN in tiers:
+        await _own(bench, writer, start=start, prompt=prompt, size=size, repetition=repetition)
     for tier in local:
-        await tier(bench, reader, prompt, size, repetition)
-    if not control_first:
+        if tier in tiers:
+            # Where the prompt has been last.
+            await LOCAL[tier](bench, reader if L2 in tiers else writer, prompt, size, repetition)
+    if CONTROL in tiers and not control_first:
         await _control(bench, reader, size, repetition)
+
+
+async def _l2(
+    bench: Bench, writer: Spot, reader: Spot, *, start: Counters | None, prompt: Prompt, size: int, repetition: int
+) -> None:
+    if reader is writer:
+        bench.skip(SWEEP, L2, "that needs a second place, which reads what the first stored")
+        return
+    await bench.stored(writer, start, size)
+    if _chunked(bench, reader, size, "l2" if reader.l2 else OTHER):
+        await bench.alone(Key(SWEEP, L2 if reader.l2 else OTHER, size), reader, prompt, repetition)
+    else:
+        await bench.alone(Key(SWEEP, COLD, size), reader, prompt, repetition)
+
+
+async def _own(bench: Bench, spot: Spot, *, start: Counters | None, prompt: Prompt, size: int, repetition: int) -> None:
+    """The writer once more, its L0 and L1 emptied."""
+    if not spot.l2:
+        bench.skip(SWEEP, OWN, "the place has no L2, as far as is known of it")
+        return
+    if not _chunked(bench, spot, size, OWN):
+        return
+    await bench.stored(spot, start, size)
+    try:
+        emptied = await spot.empty()
+    except FAILURES as err:
+        bench.skip(SWEEP, OWN, f"L0 and L1 could not be emptied: {err}")
+        return
+    if emptied:
+        await bench.alone(Key(SWEEP, OWN, size), spot, prompt, repetition)
+    else:
+        bench.skip(
+            SWEEP, OWN, "L0 and L1 cannot be emptied there; that takes LMCache as a server and VLLM_SERVER_DEV_MODE=1"
+        )
 
 
 async def _control(bench: Bench, spot: Spot, size: int, repetition: int) -> None:
@@ -82,3 +117,6 @@ def _chunked(bench: Bench, spot: Spot, size: int, what: str) -> bool:
         return True
     bench.skip(SWEEP, f"{what} of {size} tokens", f"less than one chunk of {spot.chunk} tokens: nothing is stored")
     return False
+
+
+LOCAL = {L0: _l0, L1: _l1}

@@ -19,6 +19,31 @@
 {{-   include "tkc.modelFault" (merge (dict "path" "cache.l1.enabled" "why" "L2 blocks pass through L1's memory, so that L2 cannot be on without L1"
           "fix" "switch L1 on (cache.l1.memory may be small), or cache.l2.enabled: false") .) -}}
 {{- end -}}
+{{- include "tkc.validate.adapter" . -}}
+{{- end -}}
+
+{{- /* An adapter of LMCache that the chart knows nothing of. */ -}}
+{{- define "tkc.validate.adapter" -}}
+{{- $spec := .model.spec -}}
+{{- $given := $spec.cache.l2.adapterConfig -}}
+{{- if ne $spec.cache.l2.adapter "custom" -}}
+{{-   if $given -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l2.adapterConfig" "value" $given "why" (printf "cache.l2.adapter is %s, so that it would be ignored" $spec.cache.l2.adapter) "fix" "set cache.l2.adapter: custom, or leave it empty") .) -}}
+{{-   end -}}
+{{- else if and $spec.cache.l2.enabled .root.tkc.values.l2.enabled -}}
+{{-   if .root.tkc.hyperpod -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l2.adapter" "why" "on HyperPod the L2 patch sets the adapter, and knows guarded and fs" "fix" "use guarded or fs") .) -}}
+{{-   else if eq (include "model-endpoint.engine.mode" .model) "inProcess" -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l2.adapter" "why" "LMCache inside vLLM has no such adapters" "fix" "set engine.lmcacheMode: multiProcess, or use guarded or fs") .) -}}
+{{-   end -}}
+{{-   if not (and (kindIs "string" (index $given "type")) (index $given "type")) -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l2.adapterConfig.type" "value" (index $given "type" | default "") "why" "LMCache's server would not start: it finds its adapter by this name" "fix" "name one, such as resp (Redis and Valkey) or fs_native") .) -}}
+{{-   end -}}
+{{-   if not (index $spec.engine.acknowledge "customAdapter") -}}
+{{-     include "tkc.modelFault" (merge (dict "path" "cache.l2.adapter" "why" "nothing would check its blocks, bound the wait for them or clean its store, and LMCache's keys name neither weights nor types: of two models that share a store one may get the other's blocks"
+            "fix" "use guarded, or give the store to this model alone and set engine.acknowledge.customAdapter: true") .) -}}
+{{-   end -}}
+{{- end -}}
 {{- end -}}
 
 {{- /* verify's prompt must fit in the context and fill at least one chunk. */ -}}

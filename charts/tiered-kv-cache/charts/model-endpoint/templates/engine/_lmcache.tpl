@@ -90,6 +90,8 @@
         "fsync" $settings.fsync
         "direct_io" $settings.directIO -}}
 {{-   toJson (dict "type" "plugin" "module_path" "tiered_kv_cache.l2.adapter" "class_name" "FilesystemL2Adapter" "adapter_params" $params) -}}
+{{- else if eq .spec.cache.l2.adapter "custom" -}}
+{{- toJson .spec.cache.l2.adapterConfig -}}
 {{- else -}}
 {{- toJson (dict "type" "fs" "base_path" (include "model-endpoint.engine.l2BasePath" .) "relative_tmp_dir" ".tmp-$(POD_NAME)") -}}
 {{- end -}}
