@@ -22,6 +22,10 @@ from ..engines import CHUNK, Engines
 from .files import FILES, FOURTH, PLATFORM, POOL, VALUES, line_values, make_part, platform_values, read
 
 
+Objects = dict[tuple[str, str, str], dict[str, Any]]
+"""By kind, namespace and name."""
+
+
 class Line:
     """One line of business: release and namespace have its name.
 
@@ -66,11 +70,14 @@ class Platform:
     helm: Helm
     overlay: Path
 
-    def allow(self, *more: str) -> dict[tuple[str, str, str], Any]:
-        """Install or upgrade with these lines beside those of the file; the objects of the release, by kind, namespace and name."""
+    def allow(self, *more: str) -> None:
+        """Install or upgrade with these lines beside those of the file."""
         self.overlay.write_text(json.dumps(platform_values(*more)))
         done = self.helm.upgrade("-f", str(self.overlay), wait_s=300)
         assert done.ok, done.text
+
+    def objects(self) -> Objects:
+        """Of the release; hooks' are not."""
         manifest = self.helm.call("get", "manifest", self.helm.release)
         assert manifest.ok, manifest.text
         return {

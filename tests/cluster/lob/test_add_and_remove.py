@@ -8,7 +8,7 @@ import pytest
 
 from ..api import Api, wait_for
 from ..driver import Traffic, traffic
-from .conftest import Line, Platform
+from .conftest import Line, Objects, Platform
 from .files import FOURTH, tree
 from .kept import Kept
 
@@ -49,14 +49,15 @@ def test_a_fourth_comes_and_goes_under_traffic(
     api: Api,
 ) -> None:
     fourth = all_lines[FOURTH]
-    platform_before = platform.allow()
+    platform_before = platform.objects()
     pods = {name: line.pods() for name, line in lines.items()}
     trees = {name: tree(name) for name in QUIET}
     assert all(pods.values())
     assert all(trees.values())
 
     with kept[BUSY].read_all_the_time() as seen:
-        platform_with = platform.allow(FOURTH)
+        platform.allow(FOURTH)
+        platform_with = platform.objects()
         fourth.install()
         own = Kept(fourth.engines, "lob fourth")
         assert own.from_l2() == own.tokens
@@ -69,7 +70,7 @@ def test_a_fourth_comes_and_goes_under_traffic(
         # A volume of this kind is kept with what lies on it.
         assert tree(FOURTH) == stored
         assert _cluster_wide(api) == []
-        platform_after = platform.allow()
+        platform.allow()
         # The reader has seen the state without it, too.
         enough = seen.asked + len(kept[BUSY].prompts)
         wait_for("prompts read after the removal", lambda: seen.asked >= enough, 120)
@@ -82,7 +83,7 @@ def test_a_fourth_comes_and_goes_under_traffic(
     assert {name: line.pods() for name, line in lines.items()} == pods
     assert {name: tree(name) for name in QUIET} == trees
     _only_its_own(platform_before, platform_with)
-    assert platform_after == platform_before
+    assert platform.objects() == platform_before
 
 
 def test_no_request_of_all_failed(going: Traffic) -> None:
@@ -111,9 +112,6 @@ def _cluster_wide(api: Api) -> list[str]:
         for each in api.request("GET", path).json()["items"]
         if each["metadata"]["name"].startswith(f"{FOURTH}.{FOURTH}-")
     ]
-
-
-Objects = dict[tuple[str, str, str], dict[str, object]]
 
 
 def _only_its_own(before: Objects, after: Objects) -> None:
