@@ -142,6 +142,14 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(nodeSelector={"pool": "a b"}),
         ['models.tiny.nodeSelector: {"pool":"a b"}', "value of a label"],
     ),
+    "routers' nodes": (
+        model(routing={"nodeSelector": {"pool": "a b"}}),
+        ['models.tiny.routing.nodeSelector: {"pool":"a b"}', "value of a label"],
+    ),
+    "key of routers' nodes": (
+        {"defaults": {"routing": {"nodeSelector": {"a..b/c": "x"}}}},
+        ['defaults.routing.nodeSelector: "a..b/c"', "no legal key"],
+    ),
     "instance type illegal": (
         model(instanceTypes=["p5 48xlarge"]),
         ["models.tiny.instanceTypes", "value of a label"],
