@@ -77,7 +77,7 @@ def verb(release: str, namespace: str, environment: Mapping[str, str]) -> list[s
     if environment.get("JSON"):
         found.append("--json")
     if environment.get("KUBECONFIG"):
-        found += ["--release", release, "--namespace", namespace]
+        found += ["--release", release, "--namespace", namespace, "--kubeconfig", environment["KUBECONFIG"]]
     return found
 
 
@@ -86,7 +86,7 @@ def cluster_options(environment: Mapping[str, str]) -> list[str]:
     if not environment.get("KUBECONFIG"):
         return []
     try:
-        Objects(KubernetesCluster.connect(), Deadline(CLUSTER_SECONDS)).path("/version")
+        Objects(KubernetesCluster.connect(environment["KUBECONFIG"]), Deadline(CLUSTER_SECONDS)).path("/version")
     except (ClusterError, Denied, DeadlinePassed):
         # The verb says that nothing could be compared, and why.
         return []

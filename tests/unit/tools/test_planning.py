@@ -89,15 +89,26 @@ def test_what_the_verb_is_told() -> None:
     given = {"CONFIGS": "a=x b=y", "GPU_MEMORY": "44Gi", "NODE": "cpu=1", "JSON": "1", "KUBECONFIG": "k"}
     assert verb("r", "n", given) == [
         "plan", "-", "--config", "a=x", "--config", "b=y", "--gpu-memory", "44Gi", "--node", "cpu=1", "--json",
-        "--release", "r", "--namespace", "n",
+        "--release", "r", "--namespace", "n", "--kubeconfig", "k",
     ]  # fmt: skip
 
 
-def test_helm_renders_alone_without_a_cluster_that_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_helm_renders_alone_without_a_cluster_that_answers(tmp_path: Path) -> None:
     assert cluster_options({}) == []
-    nowhere = str(tmp_path / "nowhere")
-    monkeypatch.setenv("KUBECONFIG", nowhere)
-    assert cluster_options({"KUBECONFIG": nowhere}) == []
+    assert cluster_options({"KUBECONFIG": str(tmp_path / "nowhere")}) == []
+
+
+def test_with_one_that_answers_it_renders_as_an_upgrade_would(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Answers:
+        def path(self, path: str) -> dict[str, str]:
+            assert path == "/version"
+            return {}
+
+    monkeypatch.setattr("planning.__main__.KubernetesCluster.connect", lambda given: given)
+    monkeypatch.setattr("planning.__main__.Objects", lambda cluster, deadline: Answers())
+    assert cluster_options({"KUBECONFIG": str(tmp_path)}) == ["--dry-run=server", "--is-upgrade"]
 
 
 def test_hints_name_variables(file: Path, helm: Path, capfd: pytest.CaptureFixture[str]) -> None:
