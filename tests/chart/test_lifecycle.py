@@ -409,7 +409,9 @@ def test_routers_run_where_they_are_told_and_engines_elsewhere(helm: Helm) -> No
     assert (found["engine"], found["router"]) == ({"pool": "gpu"}, {"pool": "cpu"})
     # No more is asked of them by default, nor with a key that null deletes.
     for layer in (model(nodeSelector={"pool": "gpu"}), model(routing={"nodeSelector": None})):
-        (router,) = [each for each in helm.template(layer).of("Deployment") if each["metadata"]["name"].endswith("-router")]
+        (router,) = [
+            each for each in helm.template(layer).of("Deployment") if each["metadata"]["name"].endswith("-router")
+        ]
         assert "nodeSelector" not in router["spec"]["template"]["spec"]
 
 

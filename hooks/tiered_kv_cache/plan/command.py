@@ -57,7 +57,9 @@ def _shapes(given: list[str], known: set[str]) -> dict[str, shape.Shape]:
     for each in given:
         model, equals, path = each.partition("=")
         if not equals or not path:
-            raise UsageError(f"{said('--config', repr(each))} names no file. Fix: write <model>=<config.json or its folder>")
+            raise UsageError(
+                f"{said('--config', repr(each))} names no file. Fix: write <model>=<config.json or its folder>"
+            )
         if model not in known:
             raise UsageError(f"{said('--config', each)}: there is no model {model}. Fix: {_one_of(known)}")
         found[model] = shape.load(model, Path(path))

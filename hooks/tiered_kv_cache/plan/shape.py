@@ -53,7 +53,9 @@ def load(model: str, path: Path) -> Shape:
             f"{said('--config', f'{model}={path}')}: {file} cannot be read as JSON: {err}. Fix: name the model's config.json, or the folder with it"
         ) from err
     if not isinstance(config, dict):
-        raise UsageError(f"{said('--config', f'{model}={path}')}: {file} is no object. Fix: name the model's config.json")
+        raise UsageError(
+            f"{said('--config', f'{model}={path}')}: {file} is no object. Fix: name the model's config.json"
+        )
     weights = sum(each.stat().st_size for each in path.glob("*.safetensors")) if path.is_dir() else 0
     return Shape(config, weights)
 

@@ -30,7 +30,9 @@ def found_before(kept: dict[str, Kept]) -> dict[str, list[float]]:
 
 
 @pytest.fixture(scope="module")
-def going(found_before: dict[str, list[float]], lines: dict[str, Line], api: Api, images: dict[str, str]) -> Iterator[Traffic]:
+def going(
+    found_before: dict[str, list[float]], lines: dict[str, Line], api: Api, images: dict[str, str]
+) -> Iterator[Traffic]:
     url = f"http://{BUSY}-gateway.{BUSY}"
     with traffic(api, BUSY, url, lines[BUSY].served, images["hooks"], clients=3) as started:
         yield started

@@ -98,9 +98,7 @@ def test_helm_renders_alone_without_a_cluster_that_answers(tmp_path: Path) -> No
     assert cluster_options({"KUBECONFIG": str(tmp_path / "nowhere")}) == []
 
 
-def test_with_one_that_answers_it_renders_as_an_upgrade_would(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_with_one_that_answers_it_renders_as_an_upgrade_would(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Answers:
         def path(self, path: str) -> dict[str, str]:
             assert path == "/version"
