@@ -21,7 +21,6 @@ from ..conftest import fresh_namespace
 from ..engines import CHUNK, Engines
 from .files import FILES, FOURTH, PLATFORM, POOL, VALUES, line_values, make_part, platform_values, read
 
-
 Objects = dict[tuple[str, str, str], dict[str, Any]]
 """By kind, namespace and name."""
 
@@ -30,12 +29,13 @@ class Line:
     """One line of business: release and namespace have its name.
 
     Args:
+        image_values: the file with the tags of the images in the nodes.
         folder: where its overlay is written.
-        tag: of the engine's image.
     """
 
-    def __init__(self, api: Api, kubeconfig: Path, name: str, image_values: list[Path], folder: Path, tag: str) -> None:
+    def __init__(self, api: Api, kubeconfig: Path, name: str, image_values: list[Path], folder: Path) -> None:
         self.api, self.name = api, name
+        tag = yaml.safe_load(image_values[0].read_text())["defaults"]["engine"]["image"]["tag"]
         file = folder / f"{name}.json"
         file.write_text(json.dumps(line_values(name, tag)))
         self.helm = Helm(kubeconfig, name, name, [FILES.get(name, FILES["batch"]), *image_values, file])
@@ -126,8 +126,7 @@ def all_lines(
 ) -> dict[str, Line]:
     """Not installed yet, the fourth among them."""
     folder = tmp_path_factory.mktemp("lines")
-    tag = yaml.safe_load(image_values[0].read_text())["defaults"]["engine"]["image"]["tag"]
-    return {name: Line(api, kubeconfig, name, image_values, folder, tag) for name in (*FILES, FOURTH)}
+    return {name: Line(api, kubeconfig, name, image_values, folder) for name in (*FILES, FOURTH)}
 
 
 @pytest.fixture(scope="package")

@@ -1,4 +1,7 @@
-"""A line of business comes and goes under the traffic of another one: nobody else notices, and the platform's release changes as its lists do."""
+"""A line of business comes and goes under the traffic of another one: nobody else notices.
+
+The platform's release changes as its lists do.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +46,10 @@ def test_each_finds_what_it_stored(kept: dict[str, Kept], found_before: dict[str
 
 
 def test_a_fourth_comes_and_goes_under_traffic(
-    going: Traffic,
-    kept: dict[str, Kept],
-    lines: dict[str, Line],
-    all_lines: dict[str, Line],
-    platform: Platform,
-    api: Api,
+    going: Traffic, kept: dict[str, Kept], all_lines: dict[str, Line], platform: Platform, api: Api
 ) -> None:
     fourth = all_lines[FOURTH]
+    lines = {name: all_lines[name] for name in kept}
     platform_before = platform.objects()
     pods = {name: line.pods() for name, line in lines.items()}
     trees = {name: tree(name) for name in QUIET}
