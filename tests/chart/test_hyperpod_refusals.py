@@ -123,6 +123,10 @@ REFUSALS: dict[str, tuple[Json, list[str]]] = {
         {"apiKey": {"secretName": "key"}},
         ['apiKey.secretName: "key"', "401", "hyperpod.intelligentRouting: false"],
     ),
+    "where routers run": (
+        model(routing={"nodeSelector": {"a": "b"}}),
+        ['models.tiny.routing.nodeSelector: {"a":"b"}', "the operator runs the router"],
+    ),
     "two routers": (model(routing={"replicas": 2}), ["models.tiny.routing.replicas: 2", "set it to 1"]),
     "limits without metrics": (
         own(metrics={"enabled": False}, requestLimits={"maxConcurrentRequests": 3}),

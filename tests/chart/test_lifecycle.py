@@ -142,6 +142,14 @@ REFUSED: dict[str, tuple[Json, list[str]]] = {
         model(nodeSelector={"pool": "a b"}),
         ['models.tiny.nodeSelector: {"pool":"a b"}', "value of a label"],
     ),
+    "routers' nodes": (
+        model(routing={"nodeSelector": {"pool": "a b"}}),
+        ['models.tiny.routing.nodeSelector: {"pool":"a b"}', "value of a label"],
+    ),
+    "key of routers' nodes": (
+        {"defaults": {"routing": {"nodeSelector": {"a..b/c": "x"}}}},
+        ['defaults.routing.nodeSelector: "a..b/c"', "no legal key"],
+    ),
     "instance type illegal": (
         model(instanceTypes=["p5 48xlarge"]),
         ["models.tiny.instanceTypes", "value of a label"],
@@ -390,6 +398,21 @@ def test_routers_have_a_budget_of_their_own(helm: Helm) -> None:
 
 
 # Where Pods run
+
+
+def test_routers_run_where_they_are_told_and_engines_elsewhere(helm: Helm) -> None:
+    manifests = helm.template(model(nodeSelector={"pool": "gpu"}, routing={"nodeSelector": {"pool": "cpu"}}))
+    found = {
+        each["metadata"]["labels"]["app.kubernetes.io/component"]: each["spec"]["template"]["spec"].get("nodeSelector")
+        for each in manifests.of("Deployment")
+    }
+    assert (found["engine"], found["router"]) == ({"pool": "gpu"}, {"pool": "cpu"})
+    # No more is asked of them by default, nor with a key that null deletes.
+    for layer in (model(nodeSelector={"pool": "gpu"}), model(routing={"nodeSelector": None})):
+        (router,) = [
+            each for each in helm.template(layer).of("Deployment") if each["metadata"]["name"].endswith("-router")
+        ]
+        assert "nodeSelector" not in router["spec"]["template"]["spec"]
 
 
 def test_where_pods_run(helm: Helm) -> None:

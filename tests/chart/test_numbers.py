@@ -117,6 +117,7 @@ MAPS = {
     "models.tiny.podLabels": "    podLabels: {key: VALUE}\n",
     "models.tiny.podAnnotations": "    podAnnotations: {key: VALUE}\n",
     "models.tiny.nodeSelector": "    nodeSelector: {key: VALUE}\n",
+    "models.tiny.routing.nodeSelector": "    routing: {nodeSelector: {key: VALUE}}\n",
     "gateway.nodeSelector": "gateway: {enabled: true, nodeSelector: {key: VALUE}}\n",
     "modelStore.serviceAccountAnnotations": "modelStore: {serviceAccountAnnotations: {key: VALUE}}\n",
 }

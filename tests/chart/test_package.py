@@ -15,7 +15,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 from chart.cases import CASES
 from chart.helm import CHART, REPO, Helm
 from package import archive, images, sbom
-from package.__main__ import write
+from package.__main__ import main, write
 from property.checks import containers
 
 SITE = f"""\
@@ -142,4 +142,23 @@ def test_helm_verifies_what_was_signed(
     tgz.write_bytes(tgz.read_bytes() + b" ")
     done = subprocess.run([helm.path, "verify", "--keyring", str(ring), str(tgz)], check=False, capture_output=True)
     assert done.returncode
+    subprocess.run(["gpgconf", "--kill", "all"], check=False, capture_output=True)
+
+
+@pytest.mark.skipif(not shutil.which("gpg"), reason="no gpg, which signs")
+def test_an_unknown_key_is_named_and_nothing_is_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = tmp_path / "gnupg"
+    home.mkdir(mode=0o700)
+    monkeypatch.setenv("GNUPGHOME", str(home))
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    (dist / "kept").touch()
+    assert main(["--into", str(dist), "--key", "nobody@example.com"]) == 1
+    told = capsys.readouterr().err
+    assert "KEY is 'nobody@example.com'" in told
+    assert "fix: name one of" in told
+    assert "gpg:" not in told
+    assert (dist / "kept").exists()
     subprocess.run(["gpgconf", "--kill", "all"], check=False, capture_output=True)

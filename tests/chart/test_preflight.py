@@ -94,6 +94,21 @@ def test_what_the_release_is_made_of(helm: Helm) -> None:
     assert (found.operator, found.patch, found.security, found.parts) == (None, None, (), ())
 
 
+def test_it_is_told_what_kubernetes_changes_in_no_claim(helm: Helm) -> None:
+    volume = {"type": "hostPath", "claimName": "", "hostPath": {"path": "/mnt/kv"}, "size": "8Gi"}
+    found = told(helm.template({"l2": {"volume": volume, "keeper": {"quota": "4Gi"}}}))
+    (claim,) = [each for each in found.claims if each.made]
+    assert (claim.key, claim.name, claim.size, claim.madeClass) == ("l2.volume", "demo-l2", 8 << 30, "")
+    assert "kubectl delete pvc demo-l2" in claim.recipe
+    assert "kubectl delete pv tiered-kv-cache.demo-l2" in claim.recipe
+
+
+def test_it_is_told_where_routers_run(helm: Helm) -> None:
+    found = told(helm.template(model(routing={"nodeSelector": {"pool": "cpu"}})))
+    (router,) = [each for each in found.workloads if each.name.endswith("-router")]
+    assert router.nodeSelector == {"pool": "cpu"}
+
+
 def test_what_a_pod_asks_for_is_what_its_deployment_says(helm: Helm) -> None:
     manifests = helm.run("-f", "-", given=json.dumps(CASES["gpu"]))
     (engine,) = [each for each in told(manifests).workloads if each.name.endswith("-engine")]

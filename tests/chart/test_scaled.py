@@ -11,6 +11,7 @@ import yaml
 from chart.cases import VALUES_FILES
 from chart.helm import Helm, Manifests, flag
 from chart.pools import pods
+from cluster.lob import files as lob
 from cluster.scaling import scaled
 from tiered_kv_cache.preflight.amounts import of_api
 
@@ -90,3 +91,27 @@ def test_a_file_without_models_is_refused(tmp_path: Path) -> None:
     file.write_text("lineOfBusiness: retail\n")
     with pytest.raises(ValueError, match="has no model"):
         scaled(file)
+
+
+def test_lines_of_business_and_the_platform_stand_beside_each_other(helm: Helm, tmp_path: Path) -> None:
+    """As tests/cluster/lob installs them: each in its own part of the volume, with a keeper and one engine of the given image."""
+    seen = set()
+    for name in (*lob.FILES, lob.FOURTH):
+        overlay = tmp_path / f"{name}.json"
+        overlay.write_text(json.dumps(lob.line_values(name, "built")))
+        manifests = helm.template(files=(lob.FILES.get(name, lob.FOURTH_FILE), overlay), release=name, namespace=name)
+        (volume,) = manifests.of("PersistentVolume")
+        seen.add(volume["spec"]["hostPath"]["path"])
+        assert {each["spec"]["replicas"] for each in manifests.of("Deployment")} == {1}
+        assert manifests.get("Deployment", f"{name}-keeper")
+        assert "engine-cpu:built" in manifests.text
+        assert "engine-cpu:dev" not in manifests.text
+    assert len(seen) == len(lob.FILES) + 1
+    overlay = tmp_path / "platform.json"
+    overlay.write_text(json.dumps(lob.platform_values(lob.FOURTH)))
+    platform = helm.template(
+        files=(lob.VALUES / "platform.yaml", overlay), release="platform", namespace=lob.PLATFORM,
+        extra=("--kube-version", "1.36.0"),
+    )  # fmt: skip
+    allowed = platform.get("ConfigMap", "platform-l2-patch")["data"]
+    assert allowed[f"{lob.FOURTH}.claim"] == f"{lob.FOURTH}-l2"

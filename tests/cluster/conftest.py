@@ -29,6 +29,7 @@ ORDER = [
     "test_bad_input",
     "test_apart",
     "test_install",
+    "test_plan",
     "test_storage_check",
     "test_router",
     "test_l2_guard",

@@ -27,11 +27,12 @@ class Answer:
 
     text: str
     prompt_tokens: int
+    chunk: int = CHUNK
 
     @property
     def full_chunks(self) -> int:
         """Tokens of the prompt that lie in whole chunks: all that can be cached."""
-        return self.prompt_tokens // CHUNK * CHUNK
+        return self.prompt_tokens // self.chunk * self.chunk
 
 
 RUN = secrets.token_hex(2)
@@ -56,10 +57,15 @@ class Engines:
 
     Args:
         model: key in the models map.
+        served: what clients call it; empty: by the key.
+        chunk: its cache.chunkSize.
     """
 
-    def __init__(self, api: Api, namespace: str, release: str, model: str) -> None:
+    def __init__(
+        self, api: Api, namespace: str, release: str, model: str, *, served: str = "", chunk: int = CHUNK
+    ) -> None:
         self.api, self.namespace, self.release, self.model = api, namespace, release, model
+        self.served, self.chunk = served or model, chunk
 
     def pods(self) -> list[client.V1Pod]:
         """Its Pods that do not end, by name."""
@@ -87,7 +93,7 @@ class Engines:
             AssertionError: the answer is not 200.
         """
         body = {
-            "model": self.model,
+            "model": self.served,
             "prompt": prompt,
             "max_tokens": tokens,
             "temperature": 0,
@@ -97,11 +103,11 @@ class Engines:
         answer = self.post(pod, "/v1/completions", body)
         assert answer.status_code == 200, f"{pod.metadata.name}: {answer.status_code} {answer.text[:500]}"
         whole = answer.json()
-        return Answer(whole["choices"][0]["text"], int(whole["usage"]["prompt_tokens"]))
+        return Answer(whole["choices"][0]["text"], int(whole["usage"]["prompt_tokens"]), self.chunk)
 
     def complete(self, pod: client.V1Pod, prompt: list[int], tokens: int = 16) -> float:
         """A streamed completion of these token ids by this very Pod; milliseconds to the first token."""
-        engine = Engine(self.api.url(pod, 8000), self.model, Deadline(300))
+        engine = Engine(self.api.url(pod, 8000), self.served, Deadline(300))
         try:
             return engine.complete(prompt, tokens).ttft_ms
         finally:
@@ -120,7 +126,7 @@ class Engines:
         """Ask, and wait until every whole chunk of the prompt is a file of L2. Nothing of it may be cached before."""
         before = self.counters(pod)
         answer = self.ask(pod, prompt)
-        chunks = answer.full_chunks // CHUNK
+        chunks = answer.full_chunks // self.chunk
         wait_for("chunks stored", lambda: self.counters(pod).since(before).stored_chunks >= chunks, 60)
         return answer
 

@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 from local_cluster.helm import CHART
+from local_cluster.problem import Problem
 from local_cluster.settings import REPO
 from testing.tools import environment
 
@@ -34,8 +35,11 @@ def write(folder: Path, helm: str, key: str = "", layers: tuple[Path, ...] = ())
         layers: values files whose images are listed instead of the chart's own.
 
     Raises:
+        Problem: gpg has no such key; nothing is touched then.
         subprocess.CalledProcessError: helm or gpg failed.
     """
+    if key:
+        archive.check_key(key)
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     chart = archive.pack(CHART, folder, helm)
@@ -63,6 +67,9 @@ def main(argv: list[str] | None = None) -> int:
     options = parser.parse_args(argv)
     try:
         made = write(options.into, environment()["HELM"], options.key, tuple(options.values))
+    except Problem as problem:
+        print(f"error: {problem}", file=sys.stderr)
+        return 1
     except subprocess.CalledProcessError as error:
         print(f"error: {' '.join(error.cmd)}\n{error.stderr}", file=sys.stderr)
         return 1

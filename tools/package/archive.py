@@ -13,6 +13,8 @@ from pathlib import Path
 
 import yaml
 
+from local_cluster.problem import Problem
+
 EPOCH = 315532800
 """The first of January 1980, UTC: the oldest time that all archivers can write."""
 
@@ -48,6 +50,25 @@ def _archive(contents: dict[str, bytes]) -> bytes:
             about.mtime = int(os.environ.get("SOURCE_DATE_EPOCH") or EPOCH)
             written.addfile(about, io.BytesIO(contents[name]))
     return gzip.compress(plain.getvalue(), compresslevel=9, mtime=0)
+
+
+def check_key(key: str) -> None:
+    """Whether gpg can sign with it.
+
+    Raises:
+        Problem: it has no such secret key, or there is no gpg.
+    """
+    try:
+        known = subprocess.run(
+            ["gpg", "--batch", "--list-secret-keys", "--", key], check=False, capture_output=True, text=True
+        )
+    except FileNotFoundError as error:
+        raise Problem(f"KEY is {key!r}, and there is no gpg to sign with", "install gnupg, or leave KEY out") from error
+    if known.returncode:
+        raise Problem(
+            f"KEY is {key!r}, and gpg has no such secret key",
+            "name one of `gpg --list-secret-keys` (its address, name or fingerprint; GNUPGHOME says where they are), or leave KEY out",
+        )
 
 
 def sign(chart: Path, archive: Path, key: str) -> Path:

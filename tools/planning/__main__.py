@@ -7,7 +7,9 @@ compared.
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,8 +21,22 @@ from local_cluster.problem import Problem
 from tiered_kv_cache.cluster import ClusterError, KubernetesCluster
 from tiered_kv_cache.deadline import Deadline, DeadlinePassed
 from tiered_kv_cache.objects import Denied, Objects
+from tiered_kv_cache.plan.said import ENVIRONMENT
 
 CLUSTER_SECONDS = 15
+SAID = {
+    "--config": "CONFIGS",
+    "--gpu-memory": "GPU_MEMORY",
+    "--node": "NODE",
+    "--json": "JSON=1",
+    "--release and --namespace, or --live": "KUBECONFIG",
+}
+"""What the verb's hints call its options here."""
+LONGEST = {"RELEASE": 53, "NAMESPACE": 63}
+"""Characters: Helm's bound for a release, Kubernetes' for a namespace."""
+_PART = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+NAME = {"RELEASE": re.compile(rf"{_PART}(\.{_PART})*"), "NAMESPACE": re.compile(_PART)}
+LETTERS = {"RELEASE": "a-z, 0-9, - and .", "NAMESPACE": "a-z, 0-9 and -"}
 
 
 def settings(environment: Mapping[str, str]) -> tuple[list[Path], str, str]:
@@ -33,7 +49,22 @@ def settings(environment: Mapping[str, str]) -> tuple[list[Path], str, str]:
         if not each.is_file():
             raise Problem(f"{each} is no file", "name a values file, such as values/assistant.yaml")
     release = environment.get("RELEASE") or files[0].stem
-    return files, release, environment.get("NAMESPACE") or release
+    namespace = environment.get("NAMESPACE") or release
+    _check("RELEASE", release, "" if environment.get("RELEASE") else f", by the name of {files[0]}")
+    _check("NAMESPACE", namespace, "" if environment.get("NAMESPACE") else ", by the release's name")
+    return files, release, namespace
+
+
+def _check(variable: str, name: str, why: str = "") -> None:
+    """Before Helm says it with a regular expression. Raises Problem."""
+    if NAME[variable].fullmatch(name) and len(name) <= LONGEST[variable]:
+        return
+    legal = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[: LONGEST[variable]].rstrip("-") or "retail"
+    raise Problem(
+        f"{variable} is {name!r}{why}: a name has at most {LONGEST[variable]} of {LETTERS[variable]}, "
+        "beginning and ending with a letter or digit",
+        f"set {variable}={legal}",
+    )
 
 
 def verb(release: str, namespace: str, environment: Mapping[str, str]) -> list[str]:
@@ -46,7 +77,7 @@ def verb(release: str, namespace: str, environment: Mapping[str, str]) -> list[s
     if environment.get("JSON"):
         found.append("--json")
     if environment.get("KUBECONFIG"):
-        found += ["--release", release, "--namespace", namespace]
+        found += ["--release", release, "--namespace", namespace, "--kubeconfig", environment["KUBECONFIG"]]
     return found
 
 
@@ -55,7 +86,7 @@ def cluster_options(environment: Mapping[str, str]) -> list[str]:
     if not environment.get("KUBECONFIG"):
         return []
     try:
-        Objects(KubernetesCluster.connect(), Deadline(CLUSTER_SECONDS)).path("/version")
+        Objects(KubernetesCluster.connect(environment["KUBECONFIG"]), Deadline(CLUSTER_SECONDS)).path("/version")
     except (ClusterError, Denied, DeadlinePassed):
         # The verb says that nothing could be compared, and why.
         return []
@@ -78,7 +109,9 @@ def main(environment: Mapping[str, str]) -> int:
         f"plan of release {release} in namespace {namespace}, from {', '.join(map(str, files))}\n", file=say, flush=True
     )
     told = [sys.executable, "-m", "tiered_kv_cache", *verb(release, namespace, environment)]
-    return subprocess.run(told, input=rendered.stdout, text=True, check=False).returncode
+    # All of it: its own KUBECONFIG and proxies are in there.
+    names = {**environment, ENVIRONMENT: json.dumps(SAID)}
+    return subprocess.run(told, input=rendered.stdout, text=True, check=False, env=names).returncode
 
 
 if __name__ == "__main__":

@@ -45,6 +45,21 @@ valueFrom:
     key: {{ .key | quote }}
 {{- end -}}
 
+{{- /* Labels of nodes as given, as strings. Context: map. */ -}}
+{{- define "tkc.nodeSelector" -}}
+{{- with . -}}
+nodeSelector:
+{{- range $key, $value := . }}
+  {{ $key | quote }}: {{ include "tkc.scalar" $value | quote }}
+{{- end }}
+{{- end -}}
+{{- end -}}
+
+{{- /* The same as a map. JSON object. Context: map. */ -}}
+{{- define "tkc.nodeSelector.json" -}}
+{{- index (include "tkc.nodeSelector" . | fromYaml) "nodeSelector" | default dict | toJson -}}
+{{- end -}}
+
 {{- /* Tolerations as given, whole numbers kept whole. Context: list. */ -}}
 {{- define "tkc.tolerations" -}}
 {{- with . -}}

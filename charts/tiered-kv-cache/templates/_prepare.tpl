@@ -94,7 +94,7 @@
         "tlsConfig" (dict "tlsCertificateOutputS3Uri" "" "customCertificateConfig" dict)
         "autoscaling" (dict "cloudWatchTriggers" list "prometheusTriggers" list))
       "autoscaling" (dict "enabled" false) "disruption" (dict "enabled" false)
-      "cache" (dict "eagerPrefetch" false "l2" (dict "adapterConfig" dict)) "routing" (dict "session" dict)
+      "cache" (dict "eagerPrefetch" false "l2" (dict "adapterConfig" dict)) "routing" (dict "session" dict "nodeSelector" dict)
       "engine" (dict "args" list "env" dict "shmSize" "" "acknowledge" dict)) -}}
 {{- end -}}
 

@@ -14,6 +14,7 @@ from . import live, nodes, shape
 from .manifests import read
 from .plan import make
 from .report import print_plan, to_json
+from .said import said
 from .workloads import workloads
 
 
@@ -31,7 +32,7 @@ def main(args: argparse.Namespace) -> int:
         memory = size(args.gpu_memory)
         if not memory:
             raise UsageError(
-                f"--gpu-memory {args.gpu_memory!r} is no size. Fix: write it like 44Gi, as nvidia-smi shows it"
+                f"{said('--gpu-memory', repr(args.gpu_memory))} is no size. Fix: write it like 44Gi, as nvidia-smi shows it"
             )
     node = nodes.room(args.node) if args.node is not None else None
     plan = make(objects, shapes, memory, node, _live(args))
@@ -56,9 +57,11 @@ def _shapes(given: list[str], known: set[str]) -> dict[str, shape.Shape]:
     for each in given:
         model, equals, path = each.partition("=")
         if not equals or not path:
-            raise UsageError(f"--config {each!r} names no file. Fix: write <model>=<config.json or its folder>")
+            raise UsageError(
+                f"{said('--config', repr(each))} names no file. Fix: write <model>=<config.json or its folder>"
+            )
         if model not in known:
-            raise UsageError(f"--config {each}: there is no model {model}. Fix: {_one_of(known)}")
+            raise UsageError(f"{said('--config', each)}: there is no model {model}. Fix: {_one_of(known)}")
         found[model] = shape.load(model, Path(path))
     return found
 
@@ -73,7 +76,7 @@ def _live(args: argparse.Namespace) -> live.Live:
     if args.live:
         return live.from_file(args.live)
     if not args.release:
-        return live.Live(None, "give --release and --namespace, or --live")
+        return live.Live(None, f"give {said('--release and --namespace, or --live')}")
     if not args.namespace:
         raise UsageError(f"--release {args.release} has no --namespace. Fix: give the namespace it is in")
     if not args.deadline >= 1:

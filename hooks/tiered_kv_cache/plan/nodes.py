@@ -8,6 +8,7 @@ from decimal import Decimal
 from ..findings import UsageError
 from ..preflight.amounts import Amounts, amounts, plus
 from ..preflight.placing import lacks
+from .said import said
 from .workloads import Workload
 
 PODS = Decimal(110)
@@ -20,7 +21,7 @@ def room(text: str) -> Amounts:
     found = amounts({name.strip(): value.strip() for name, _, value in parts})
     if not parts or len(found) != len(parts) or any(value <= 0 for value in found.values()):
         raise UsageError(
-            f"--node {text!r} is no list of amounts. Fix: write it like cpu=15,memory=120Gi,nvidia.com/gpu=1"
+            f"{said('--node', repr(text))} is no list of amounts. Fix: write it like cpu=15,memory=120Gi,nvidia.com/gpu=1"
         )
     return {"pods": PODS} | found
 

@@ -13,6 +13,7 @@ from ..preflight.amounts import Amounts, shown
 from ..rows import WIDTH
 from .changes import Change
 from .plan import Plan
+from .said import said
 from .tiers import Model
 from .workloads import Workload
 
@@ -79,9 +80,9 @@ def _tiers(model: Model) -> list[tuple[str, ...]]:
 
 def _nodes(plan: Plan) -> str:
     if plan.nodes is None:
-        return "nodes        not counted: give --node with what one of them has for Pods"
+        return f"nodes        not counted: give {said('--node')} with what one of them has for Pods"
     lines = [
-        f"nodes        {plan.nodes.steady}, in a rollout {plan.nodes.rollout} (at most; of the kind that --node describes)"
+        f"nodes        {plan.nodes.steady}, in a rollout {plan.nodes.rollout} (at most; of the kind that {said('--node')} describes)"
     ]
     return "\n".join(lines + [f"             fits on none: {each}" for each in plan.nodes.homeless])
 
@@ -102,7 +103,7 @@ def _change(change: Change) -> list[str]:
     lines = [f"  {mark} {change.key}{f': {change.effect}' if change.effect else ''}"]
     lines += [f"      {field}" for field in change.fields[:MOST_FIELDS]]
     if len(change.fields) > MOST_FIELDS:
-        lines.append(f"      and {len(change.fields) - MOST_FIELDS} more fields (--json)")
+        lines.append(f"      and {len(change.fields) - MOST_FIELDS} more fields ({said('--json')})")
     return lines
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import kvgroups
 from ..findings import UsageError
+from .said import said
 
 BYTES = {
     "float32": 4, "float": 4, "bfloat16": 2, "float16": 2, "half": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1,
@@ -49,10 +50,12 @@ def load(model: str, path: Path) -> Shape:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as err:
         raise UsageError(
-            f"--config {model}={path}: {file} cannot be read as JSON: {err}. Fix: name the model's config.json, or the folder with it"
+            f"{said('--config', f'{model}={path}')}: {file} cannot be read as JSON: {err}. Fix: name the model's config.json, or the folder with it"
         ) from err
     if not isinstance(config, dict):
-        raise UsageError(f"--config {model}={path}: {file} is no object. Fix: name the model's config.json")
+        raise UsageError(
+            f"{said('--config', f'{model}={path}')}: {file} is no object. Fix: name the model's config.json"
+        )
     weights = sum(each.stat().st_size for each in path.glob("*.safetensors")) if path.is_dir() else 0
     return Shape(config, weights)
 

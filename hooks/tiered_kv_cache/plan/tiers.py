@@ -11,12 +11,12 @@ from typing import Any
 from .. import names
 from ..cluster import JsonObject
 from .quotas import Quota
+from .said import said
 from .shape import Engine, Shape, Unknown, token_bytes
 from .workloads import ENDPOINT, Workload
 
 GIB = 1 << 30
 COMPONENTS = (names.COMPONENT_ENGINE, "endpoint")
-SHAPE_FIX = "--config {model}=<its config.json, or its folder>"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def models(
 
 def _model(workload: Workload, quotas: list[Quota], shape: Shape | None, gpu_memory: int | None) -> Model:
     engine = _Engine(workload)
-    per_token, why = None, f"give {SHAPE_FIX.format(model=workload.model)}"
+    per_token, why = None, f"give {said('--config', f'{workload.model}=<its config.json, or its folder>')}"
     if shape:
         try:
             per_token, why = token_bytes(shape.config, engine.of_shape), ""
@@ -78,9 +78,9 @@ def _l0(engine: _Engine, per_token: int | None, shape: Shape | None, gpu_memory:
     if on_cpu:
         return _tier("L0", int(Decimal(on_cpu) * GIB) * engine.ranks, 1, per_token)
     if not gpu_memory:
-        return Tier("L0", None, None, "give --gpu-memory")
+        return Tier("L0", None, None, f"give {said('--gpu-memory')}")
     if not shape or not shape.weights:
-        return Tier("L0", None, None, f"give --config {engine.model}=<folder with the weights>")
+        return Tier("L0", None, None, f"give {said('--config', f'{engine.model}=<folder with the weights>')}")
     share = Decimal(engine.flag("--gpu-memory-utilization") or "0.9")
     left = int(share * gpu_memory) * engine.ranks - shape.weights
     if left <= 0:

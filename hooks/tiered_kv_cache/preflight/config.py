@@ -17,7 +17,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Claim:
-    """``key``: the value that names it; ``made``: by the release itself; ``size``: bytes, of one that is made."""
+    """``key``: the value that names it; ``made``: by the release itself.
+
+    Of one that is made: ``size`` in bytes and ``madeClass``, which Kubernetes changes in no claim that is there, and
+    ``recipe``: how to get to another one. ``storageClass``: one that must be there.
+    """
 
     key: str
     name: str
@@ -25,6 +29,8 @@ class Claim:
     made: bool = False
     storageClass: str = ""
     size: int = 0
+    madeClass: str = ""
+    recipe: str = ""
 
 
 @dataclass(frozen=True)

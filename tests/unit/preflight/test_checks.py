@@ -57,6 +57,23 @@ def put(path: str, found: Json) -> Callable[[Site], object]:
     return lambda site: site.api.add(path, found)
 
 
+def made(storage_class: str = "", size: str = "8Gi", **metadata: str) -> Json:
+    """A claim of this chart that is there."""
+    spec = {"storageClassName": storage_class, "resources": {"requests": {"storage": size}}}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Bound"}}
+
+
+def kept(found: Json) -> Callable[[Site], object]:
+    """A release that makes claim demo-l2 of 8 GiB, where this one is there."""
+    wanted = {"key": "l2.volume", "name": "demo-l2", "made": True, "size": 8 << 30, "recipe": "make it anew"}
+
+    def change(site: Site) -> None:
+        tell(claims=[wanted])(site)
+        site.api.add(f"{KV}/persistentvolumeclaims/demo-l2", found)
+
+    return change
+
+
 def tell(**change: object) -> Callable[[Site], object]:
     return lambda site: site.release.update(change)
 
@@ -157,6 +174,24 @@ CASES: dict[str, tuple[Callable[[Site], object], str, str, list[str]]] = {
         FAIL,
         "claims",
         ["StorageClass fast absent"],
+    ),
+    "a claim that is made, and goes": (
+        kept(made(deletionTimestamp="2026-01-01T00:00:00Z")),
+        FAIL,
+        "claims",
+        ["demo-l2 is being deleted", "kubectl wait --for=delete pvc/demo-l2 -n kv"],
+    ),
+    "a claim that was made of another class": (
+        kept(made("fast")),
+        FAIL,
+        "claims",
+        ["class fast", "l2.volume: claim demo-l2 is of class 'fast'", "changes the class of no claim", "make it anew"],
+    ),
+    "a claim that was made of another size": (
+        kept(made(size="100Gi")),
+        FAIL,
+        "claims",
+        ["demo-l2 of 100Gi", "l2.volume.size: claim demo-l2 was made with 100Gi", "set it to 100Gi", "Or make it anew"],
     ),
     "no driver": (
         gone("/apis/storage.k8s.io/v1/csidrivers/curvine"),
@@ -289,6 +324,14 @@ def test_cert_manager_that_the_patch_needs_fails(site: Site) -> None:
     site.release["patch"] = {"mechanism": "webhook", "certManager": True}
     site.api.objects.pop(f"{CRDS}/certificates.cert-manager.io")
     assert "certificate.source: release" in said(site.only())
+
+
+def test_a_claim_of_the_release_that_is_there_as_values_make_it(site: Site) -> None:
+    """OC-26: an upgrade without a change, however the size is written."""
+    kept(made(size="8192Mi"))(site)
+    (row,) = [row for row in site.rows() if row.check == "claims"]
+    assert row.finding is None
+    assert row.seen == "demo-l2 is there, as these values make it"
 
 
 def test_a_claim_that_waits_for_its_first_pod_is_no_fault(site: Site) -> None:

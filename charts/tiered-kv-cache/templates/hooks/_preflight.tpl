@@ -59,6 +59,14 @@ annotations:
 {{- index (index .tkc.values "inferenceOperator" | default dict) "namespace" | default "hyperpod-inference-system" -}}
 {{- end -}}
 
+{{- /* A claim that the release makes, with what Kubernetes would not change in one that is there already: look-ups of templates see nothing
+       where GitOps renders (validate/_kept.tpl). JSON object. Context: dict root, claim, size, class. */ -}}
+{{- define "tkc.preflight.madeClaim" -}}
+{{- $recipe := dict "root" .root "claim" .claim.name -}}
+{{- if not .class -}}{{- $_ := set $recipe "volume" (include "tkc.staticVolume.name" (dict "root" .root "claim" .claim.name)) -}}{{- end -}}
+{{- toJson (merge (dict "size" (include "tkc.quantity.bytes" .size | int64) "madeClass" .class "recipe" (include "tkc.validate.keptRecipe" $recipe)) .claim) -}}
+{{- end -}}
+
 {{- /* Claims that Pods mount. JSON list. */ -}}
 {{- define "tkc.preflight.claims" -}}
 {{- $claims := list -}}
@@ -66,14 +74,19 @@ annotations:
 {{- if include "tkc.l2.used" . -}}
 {{-   $given := eq $values.l2.volume.type "existingClaim" -}}
 {{-   $claim := dict "key" (ternary "l2.volume.claimName" "l2.volume" $given) "name" (include "tkc.l2.claimName" .) "mode" "ReadWriteMany" "made" (not $given) -}}
-{{-   if not $given -}}{{- $_ := set $claim "size" (include "tkc.quantity.bytes" $values.l2.volume.size | int64) -}}{{- end -}}
+{{-   if not $given -}}
+{{-     $class := "" -}}
+{{-     if include "curvine.csi" . -}}{{- $class = include "curvine.csi.className" . -}}{{- end -}}
+{{-     $claim = include "tkc.preflight.madeClaim" (dict "root" $ "claim" $claim "size" $values.l2.volume.size "class" $class) | fromJson -}}
+{{-   end -}}
 {{-   $claims = append $claims $claim -}}
 {{- end -}}
 {{- if include "tkc.modelStore.used" . -}}
 {{-   if eq $values.modelStore.type "existingClaim" -}}
 {{-     $claims = append $claims (dict "key" "modelStore.claimName" "name" (include "tkc.modelStore.claimName" .)) -}}
 {{-   else if eq $values.modelStore.type "hostPath" -}}
-{{-     $claims = append $claims (dict "key" "modelStore" "name" (include "tkc.modelStore.claimName" .) "made" true "size" (include "tkc.quantity.bytes" $values.modelStore.size | int64)) -}}
+{{-     $claim := dict "key" "modelStore" "name" (include "tkc.modelStore.claimName" .) "made" true -}}
+{{-     $claims = append $claims (include "tkc.preflight.madeClaim" (dict "root" $ "claim" $claim "size" $values.modelStore.size "class" "") | fromJson) -}}
 {{-   end -}}
 {{- end -}}
 {{- range $model := .tkc.models -}}

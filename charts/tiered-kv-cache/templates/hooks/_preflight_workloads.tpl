@@ -16,7 +16,7 @@
 {{-   if not $hyperpod -}}
 {{-     $router := include "tkc.preflight.container" (dict "name" "router" "resources" .spec.resources.router) | fromJson -}}
 {{-     $workloads = append $workloads (dict "key" (printf "models.%s.resources.router" .name) "name" (include "tkc.model.routerName" .) "replicas" (int64 .spec.routing.replicas)
-          "surge" 1 "containers" (list $router) "tolerations" .spec.tolerations) -}}
+          "surge" 1 "containers" (list $router) "nodeSelector" (include "tkc.nodeSelector.json" .spec.routing.nodeSelector | fromJson) "tolerations" .spec.tolerations) -}}
 {{-   end -}}
 {{- end -}}
 {{- $among := dict -}}
@@ -61,8 +61,6 @@
 {{- end -}}
 {{- $replicas := int64 .spec.replicas -}}
 {{- if .spec.autoscaling.enabled -}}{{- $replicas = index .spec.autoscaling "minReplicas" | default 0 | int64 -}}{{- end -}}
-{{- $selector := dict -}}
-{{- range $label, $value := .spec.nodeSelector -}}{{- $_ := set $selector $label (include "tkc.scalar" $value) -}}{{- end -}}
 {{- /* The operator's Deployment starts a quarter more Pods, as Kubernetes does by default (inferred: none was published). */ -}}
 {{- $surge := ternary (max 1 (div (add $replicas 3) 4)) (int64 .spec.rollout.maxSurge) $hyperpod -}}
 {{- toJson (dict
@@ -72,7 +70,7 @@
       "surge" $surge
       "containers" $containers
       "initContainers" $init
-      "nodeSelector" $selector
+      "nodeSelector" (include "tkc.nodeSelector.json" .spec.nodeSelector | fromJson)
       "tolerations" .spec.tolerations
       "affinity" (include "model-endpoint.engine.affinity" . | fromJson)
       "crossNode" .l2) -}}

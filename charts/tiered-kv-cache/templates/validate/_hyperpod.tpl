@@ -83,6 +83,9 @@
 {{- if $spec.nodeSelector -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "nodeSelector" "why" "an InferenceEndpointConfig has no such field" "fix" "name instanceTypes, or write it as affinity.nodeAffinity") .) -}}
 {{- end -}}
+{{- if $spec.routing.nodeSelector -}}
+{{-   include "tkc.modelFault" (merge (dict "path" "routing.nodeSelector" "why" "the operator runs the router, in its own namespace" "fix" "take it out") .) -}}
+{{- end -}}
 {{- if $spec.runtimeClassName -}}
 {{-   include "tkc.modelFault" (merge (dict "path" "runtimeClassName" "why" "an InferenceEndpointConfig has no such field" "fix" "take it out: the nodes' own runtime is used") .) -}}
 {{- end -}}

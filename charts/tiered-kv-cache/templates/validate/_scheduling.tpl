@@ -3,6 +3,7 @@
 {{- define "tkc.validate.scheduling" -}}
 {{- $spec := .model.spec -}}
 {{- include "tkc.validate.placement" . -}}
+{{- include "tkc.validate.selector" (merge (dict "path" "routing.nodeSelector") .) -}}
 {{- with $spec.runtimeClassName -}}{{- include "tkc.validate.objectName" (merge (dict "path" "runtimeClassName" "name" . "kind" "RuntimeClass") $) -}}{{- end -}}
 {{- with $spec.spread -}}
 {{-   include "tkc.validate.modelRequired" (merge (dict "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) $) | replace "complete" "" -}}
@@ -28,18 +29,27 @@
 {{- define "tkc.validate.placement" -}}
 {{- $spec := .model.spec -}}
 {{- with index $spec "priorityClassName" -}}{{- include "tkc.validate.objectName" (merge (dict "path" "priorityClassName" "name" . "kind" "PriorityClass") $) -}}{{- end -}}
-{{- include "tkc.validate.keys" (merge (dict "path" "nodeSelector") .) -}}
-{{- range $name, $value := index $spec "nodeSelector" -}}
-{{-   include "tkc.validate.labelValue" (merge (dict "path" "nodeSelector" "name" $name "value" $value) $) -}}
-{{- end -}}
+{{- include "tkc.validate.selector" (merge (dict "path" "nodeSelector") .) -}}
 {{- range index $spec "tolerations" -}}
 {{-   include "tkc.validate.toleration" (merge (dict "toleration" .) $) -}}
 {{- end -}}
 {{- end -}}
 
+{{- /* Labels of nodes. Context: as above and path. */ -}}
+{{- define "tkc.validate.selector" -}}
+{{- include "tkc.validate.keys" . -}}
+{{- $found := dict -}}
+{{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $found) -}}
+{{- range $name, $value := index $found "value" -}}
+{{-   include "tkc.validate.labelValue" (merge (dict "name" $name "value" $value) $) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The keys of labels or annotations. Context: as above and path. */ -}}
 {{- define "tkc.validate.keys" -}}
-{{- range $name, $_ := index .model.spec .path -}}
+{{- $found := dict -}}
+{{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $found) -}}
+{{- range $name, $_ := index $found "value" -}}
 {{-   if or (gt (len (regexReplaceAll "^.*/" $name "")) 63) (gt (len $name) 317) (not (regexMatch "^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[^/]+$" $name)) -}}
 {{-     include "tkc.modelFault" (merge (dict "value" $name "why" "no legal key: a name of at most 63 characters, and before it, if at all, a DNS name and a slash" "fix" "write it like example.com/team") $) -}}
 {{-   end -}}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ...cluster import JsonObject
 from ...rows import INFO, Row
+from ..amounts import amounts
 from ..config import Claim, Part
 from ..context import CLAIMS, CLASSES, DAEMON_SETS, DRIVERS, STATEFUL_SETS, Context, fails, ok, warns
 
@@ -30,8 +31,53 @@ def _made(context: Context, claim: Claim) -> Iterator[Row]:
             "name one that there is",
             "kubectl get storageclass",
         )
-    else:
+        return
+    namespace = context.settings.namespace
+    found = context.objects.get(CLAIMS, claim.name, namespace)
+    if found is None:
         yield ok("claims", f"{claim.name} is made by the release", "a claim")
+    elif found["metadata"].get("deletionTimestamp"):
+        yield fails(
+            "claims",
+            f"{claim.name} is being deleted",
+            "no claim, or one that stays",
+            f"{claim.key}: claim {claim.name} of an earlier release is still being deleted, and would take the new Pods' "
+            "volume with it",
+            "wait for it, then run this again",
+            f"kubectl wait --for=delete pvc/{claim.name} -n {namespace} --timeout=180s",
+        )
+    else:
+        yield from _kept(claim, found)
+
+
+def _kept(claim: Claim, found: JsonObject) -> Iterator[Row]:
+    """What Kubernetes changes in no claim that is there: the upgrade would end half way, and GitOps try for ever."""
+    spec = found.get("spec") or {}
+    kind = str(spec.get("storageClassName") or "")
+    asked = str(((spec.get("resources") or {}).get("requests") or {}).get("storage") or "")
+    differs = False
+    if kind != claim.madeClass:
+        differs = True
+        yield fails(
+            "claims",
+            f"{claim.name} of class {kind or 'none'}",
+            f"class {claim.madeClass or 'none'}",
+            f"{claim.key}: claim {claim.name} is of class {kind!r}, and these values make it of class "
+            f"{claim.madeClass!r}; Kubernetes changes the class of no claim",
+            claim.recipe,
+        )
+    if asked and claim.size and amounts({"storage": asked}).get("storage", claim.size) != claim.size:
+        differs = True
+        yield fails(
+            "claims",
+            f"{claim.name} of {asked}",
+            f"{claim.size} bytes",
+            f"{claim.key}.size: claim {claim.name} was made with {asked}, and these values ask for {claim.size} bytes; "
+            "Kubernetes changes the size of no such claim",
+            f"set it to {asked}: the size holds nobody back, l2.keeper.quota and ttl do. Or {claim.recipe}",
+        )
+    if not differs:
+        yield ok("claims", f"{claim.name} is there, as these values make it", "a claim")
 
 
 def _given(context: Context, claim: Claim) -> Iterator[Row]:

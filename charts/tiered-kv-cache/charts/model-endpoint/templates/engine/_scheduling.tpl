@@ -8,11 +8,8 @@ priorityClassName: {{ . | quote }}
 {{- with $spec.runtimeClassName }}
 runtimeClassName: {{ . | quote }}
 {{- end }}
-{{- with $spec.nodeSelector }}
-nodeSelector:
-{{- range $key, $value := . }}
-  {{ $key | quote }}: {{ include "tkc.scalar" $value | quote }}
-{{- end }}
+{{- with include "tkc.nodeSelector" $spec.nodeSelector }}
+{{ . }}
 {{- end }}
 {{- with include "tkc.tolerations" $spec.tolerations }}
 {{ . }}

@@ -32,6 +32,7 @@ spec:
       automountServiceAccountToken: true
       terminationGracePeriodSeconds: {{ int64 .spec.terminationGracePeriodSeconds }}
       {{- include "tkc.pod.common" .root | nindent 6 }}
+      {{- with include "tkc.nodeSelector" .spec.routing.nodeSelector }}{{ . | nindent 6 }}{{ end }}
       {{- with include "tkc.tolerations" .spec.tolerations }}{{ . | nindent 6 }}{{ end }}
       {{- if gt (int64 .spec.routing.replicas) 1 }}
       {{- include "tkc.pod.spread" $labels | nindent 6 }}
