@@ -7,7 +7,14 @@ import socket
 from itertools import cycle, islice
 
 _FIRST, _EACH, _WORKERS = 11_000, 1_100, 16
-_OWN = _FIRST + int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % _WORKERS * _EACH
+
+
+def _first_port(worker: str | None) -> int:
+    """Of a test process: a worker of pytest-xdist (`gw3`), or the one without workers that `make test` runs beside them."""
+    return _FIRST + (int(worker.removeprefix("gw")) % _WORKERS if worker else _WORKERS) * _EACH
+
+
+_OWN = _first_port(os.environ.get("PYTEST_XDIST_WORKER"))
 _NEXT = cycle(range(_OWN, _OWN + _EACH))
 
 

@@ -16,15 +16,22 @@ from local_cluster.progress import table
 from local_cluster.providers.kind import Kind
 
 from . import lint, scale, site
+from .beside import Beside
 from .tools import control_plane, environment
 
 Part = Callable[[], bool]
+
+SLOWEST = ("--durations=15", "--durations-min=1")
+"""Where the time of a part goes, for the next person who looks for it."""
 
 
 def pytest(*arguments: str) -> Part:
     """A part that is one pytest run, with our helm first in PATH."""
     return lambda: (
-        subprocess.run([sys.executable, "-m", "pytest", *arguments], env=environment(), check=False).returncode == 0
+        subprocess.run(
+            [sys.executable, "-m", "pytest", *SLOWEST, *arguments], env=environment(), check=False
+        ).returncode
+        == 0
     )
 
 
@@ -82,12 +89,52 @@ PARTS: dict[str, Part] = {
     "scheduling": on_control_plane("tests/scheduling"),
     "cluster": cluster,
 }
-RUNS = {"all": list(PARTS), "fast": ["lint", "docs", "unit", "chart", "patch"], **{name: [name] for name in PARTS}}
+FIRST, LAST = ["lint", "docs"], ["cluster"]
+"""Parts of `all` that run alone: the engines of the cluster's need both cores."""
+ONE_BY_ONE = ["faults", "patch", "operator", "scheduling"]
+"""Parts whose tests run one after the other, and mostly wait. In `all` they run in one process beside those of SPREAD."""
+SPREAD = ["unit", "chart", "router", "property"]
+"""Parts whose tests pytest-xdist spreads over the cores. tests/ports.py relies on it: beside them runs one other test process."""
+
+RUNS = {
+    "fast": ["lint", "docs", "unit", "chart", "patch"],
+    "one-by-one": ONE_BY_ONE,
+    **{name: [name] for name in PARTS},
+}
+
+Row = tuple[str, float, bool]
+
+
+def timed(name: str, part: Part) -> Row:
+    """Run a part below its name; seconds, and whether it passed."""
+    print(f"\n=== {name} ===", flush=True)
+    begin = time.monotonic()
+    try:
+        passed = part()
+    except Problem as problem:
+        print(f"error: {problem}")
+        passed = False
+    return name, time.monotonic() - begin, passed
+
+
+def in_turn(names: list[str]) -> list[Row]:
+    return [timed(name, PARTS[name]) for name in names]
+
+
+def everything() -> list[Row]:
+    """All parts."""
+    rows = in_turn(FIRST)
+    # Compiled before anything runs beside it: no test's time-out should have to hold against a compiler as well.
+    rows.append(timed("programs", lambda: control_plane().is_dir()))
+    with Beside(", ".join(ONE_BY_ONE), [sys.executable, "-m", "testing", "one-by-one"]) as beside:
+        rows += in_turn(SPREAD)
+        rows.append(timed("one-by-one", beside.passed))
+    return [*rows, *in_turn(LAST)]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="testing", description=__doc__)
-    parser.add_argument("run", choices=[*RUNS, "golden", "drills", "curvine", "render-bench"])
+    parser.add_argument("run", choices=["all", *RUNS, "golden", "drills", "curvine", "render-bench"])
     chosen = parser.parse_args().run
     if chosen == "golden":
         return 0 if pytest("-q", "tests/chart", "tests/unit/emulators", "--update-golden")() else 1
@@ -98,16 +145,7 @@ def main() -> int:
         return 0 if cluster("long") else 1
     if chosen == "curvine":
         return curvine()
-    rows: list[tuple[str, float, bool]] = []
-    for name in RUNS[chosen]:
-        print(f"\n=== {name} ===", flush=True)
-        begin = time.monotonic()
-        try:
-            passed = PARTS[name]()
-        except Problem as problem:
-            print(f"error: {problem}")
-            passed = False
-        rows.append((name, time.monotonic() - begin, passed))
+    rows = everything() if chosen == "all" else in_turn(RUNS[chosen])
     print(
         "\n" + "\n".join(f"{took:8.1f} s  {name:10} {'passed' if passed else 'FAILED'}" for name, took, passed in rows)
     )
