@@ -3,7 +3,7 @@
 {{- define "tkc.validate.scheduling" -}}
 {{- $spec := .model.spec -}}
 {{- include "tkc.validate.placement" . -}}
-{{- include "tkc.validate.selector" (merge (dict "path" "routing.nodeSelector") .) -}}
+{{- include "tkc.validate.nodeLabels" (merge (dict "path" "routing.nodeSelector") .) -}}
 {{- with $spec.runtimeClassName -}}{{- include "tkc.validate.objectName" (merge (dict "path" "runtimeClassName" "name" . "kind" "RuntimeClass") $) -}}{{- end -}}
 {{- with $spec.spread -}}
 {{-   include "tkc.validate.modelRequired" (merge (dict "paths" (list "spread.topologyKey" "spread.maxSkew" "spread.whenUnsatisfiable")) $) | replace "complete" "" -}}
@@ -29,14 +29,14 @@
 {{- define "tkc.validate.placement" -}}
 {{- $spec := .model.spec -}}
 {{- with index $spec "priorityClassName" -}}{{- include "tkc.validate.objectName" (merge (dict "path" "priorityClassName" "name" . "kind" "PriorityClass") $) -}}{{- end -}}
-{{- include "tkc.validate.selector" (merge (dict "path" "nodeSelector") .) -}}
+{{- include "tkc.validate.nodeLabels" (merge (dict "path" "nodeSelector") .) -}}
 {{- range index $spec "tolerations" -}}
 {{-   include "tkc.validate.toleration" (merge (dict "toleration" .) $) -}}
 {{- end -}}
 {{- end -}}
 
 {{- /* Labels of nodes. Context: as above and path. */ -}}
-{{- define "tkc.validate.selector" -}}
+{{- define "tkc.validate.nodeLabels" -}}
 {{- include "tkc.validate.keys" . -}}
 {{- $found := dict -}}
 {{- include "tkc.at" (dict "from" .model.spec "path" .path "result" $found) -}}
