@@ -50,7 +50,8 @@ def load(model: str, path: Path) -> Shape:
         config = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as err:
         raise UsageError(
-            f"{said('--config', f'{model}={path}')}: {file} cannot be read as JSON: {err}. Fix: name the model's config.json, or the folder with it"
+            f"{said('--config', f'{model}={path}')}: {file} cannot be read as JSON: {err}. "
+            "Fix: name the model's config.json, or the folder with it"
         ) from err
     if not isinstance(config, dict):
         raise UsageError(

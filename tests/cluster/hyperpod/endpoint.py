@@ -51,7 +51,7 @@ class Endpoint(Engines):
         wait_for("other Pods", lambda: not before & self.uids(), timeout_s)
         self.ready(count, timeout_s)
 
-    def served(self) -> None:
+    def deployed(self) -> None:
         """Wait until the operator says that the newest generation serves."""
 
         def done() -> bool:

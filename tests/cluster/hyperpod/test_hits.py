@@ -26,7 +26,7 @@ def served(hyperpod: Helm, operator: Operator, with_engines: list[str], api: Api
     assert done.ok, done.text
     endpoint = Endpoint(api, hyperpod.namespace, hyperpod.release, MODEL)
     endpoint.ready(2, timeout_s=600)
-    endpoint.served()
+    endpoint.deployed()
     yield endpoint
     hyperpod.uninstall()
 

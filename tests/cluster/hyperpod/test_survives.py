@@ -42,7 +42,7 @@ def serving(watched: Watched, operator: Operator, with_sleepers: Sleepers, endpo
     """Two patched Pods of v3.2 before, and no unpatched Pod until the end."""
     operator.run("3.2", *with_sleepers)
     endpoint.ready(2)
-    endpoint.served()
+    endpoint.deployed()
     yield endpoint
     watched.unharmed()
 
@@ -72,7 +72,7 @@ def test_a_foreign_edit_of_the_deployment(serving: Endpoint) -> None:
 
     wait_for("reverted", reverted)
     serving.ready(2)
-    serving.served()
+    serving.deployed()
 
 
 def test_the_operator_restarted(serving: Endpoint, operator: Operator) -> None:
@@ -81,7 +81,7 @@ def test_the_operator_restarted(serving: Endpoint, operator: Operator) -> None:
     wait_for("no Pods", lambda: not serving.pods(), 120)
     operator.start()
     serving.ready(2)
-    serving.served()
+    serving.deployed()
 
 
 def test_the_operator_upgraded(serving: Endpoint, operator: Operator, with_sleepers: Sleepers) -> None:
@@ -90,7 +90,7 @@ def test_the_operator_upgraded(serving: Endpoint, operator: Operator, with_sleep
         before = serving.uids()
         operator.run(version, *with_sleepers)
         serving.replaced(before)
-        serving.served()
+        serving.deployed()
 
 
 def test_operators_that_hand_on_the_users_variables_otherwise(

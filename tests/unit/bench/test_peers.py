@@ -9,7 +9,7 @@ import pytest
 
 from tiered_kv_cache import __main__
 from tiered_kv_cache.bench import peers
-from tiered_kv_cache.bench.judge import MISSED, NOT_MEASURED, REACHED, SOUND, UNSOUND
+from tiered_kv_cache.bench.judge import MISSED, NOT_MEASURED, REACHED, SOUND, UNSOUND, Judgement
 from tiered_kv_cache.bench.peers import Missing, Names, Peers, Row, put_together
 from tiered_kv_cache.bench.record import COLD, L2, OWN, Key, Record, Sample, Tokens
 
@@ -39,7 +39,7 @@ def row(found: Peers, peer: str) -> Row:
     return made
 
 
-def verdict(found: Peers, part: str) -> peers.Judgement:
+def verdict(found: Peers, part: str) -> Judgement:
     (made,) = [each for each in found.verdict.judgements if part in each.question]
     return made
 
