@@ -16,7 +16,7 @@ from tiered_kv_cache.bench import replay, settings, texts_settings
 def test_the_command_line_is_one_of_the_verb() -> None:
     args = _parser().parse_args(bench.arguments(Path("/k"), {}))
     parsed = settings.parse(args)
-    assert (parsed.variant, args.out, parsed.concurrency[-1]) == ("demo", "bench-result/demo", 32)
+    assert (parsed.variant, args.out, parsed.concurrency[-1]) == ("demo", "bench-result/demo", 8)
     # With the minute that what was begun may still take.
     assert parsed.budget + 60 <= 15 * 60
     assert len(replay.read(parsed.conversations)) == 6
