@@ -168,7 +168,7 @@ ON_HYPERPOD: dict[str, Json] = {
         "inferenceOperator": {"version": "3.7"},
         "apiKey": {"secretName": ""},
         "gateway": {"enabled": False, "exclusive": False},
-        "defaults": {"podLabels": None, "nodeSelector": None},
+        "defaults": {"podLabels": None, "nodeSelector": None, "routing": {"nodeSelector": None}},
     },
     "single": {"inferenceOperator": {"version": "3.7"}, "gateway": {"enabled": False}},
     "walkthrough": {"models": {"qwen2-7b-instruct-kvcache": {"tolerations": []}}},

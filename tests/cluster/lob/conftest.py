@@ -15,6 +15,7 @@ import yaml
 
 from local_cluster import diagnostics
 from local_cluster.helm import Helm
+from local_cluster.pause import paused
 
 from ..api import Api
 from ..conftest import fresh_namespace
@@ -87,8 +88,21 @@ class Platform:
         }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture(scope="package")
-def namespaces(kubeconfig: Path, api: Api) -> Iterator[None]:
+def room(kubeconfig: Path) -> Iterator[None]:
+    """Memory for four engines more: without the demo's two, which come back."""
+    with paused(kubeconfig):
+        yield
+
+
+@pytest.fixture(scope="package")
+def namespaces(room: None, kubeconfig: Path, api: Api) -> Iterator[None]:
     """Of the platform, the lines, and the one that is to come; empty parts of the pool. Their end, whatever happened."""
     shutil.rmtree(POOL, ignore_errors=True)
     lives = []

@@ -22,6 +22,7 @@ from tiered_kv_cache.__main__ import main
 from .. import demo, kube, volumes
 from ..helm import Helm
 from ..images import ImageRef
+from ..pause import paused
 from ..problem import Problem
 from ..progress import every, phase, say
 from ..providers import Provider
@@ -29,7 +30,6 @@ from ..providers.kind import Kind
 from ..settings import PLACES
 from ..watch import watching
 from . import probe, redis
-from .pause import paused
 from .table import ABSENT, AGAIN, NONE, OURS, Peer, chosen, values
 
 NAMESPACE = RELEASE = "peers"

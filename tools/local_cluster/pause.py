@@ -9,9 +9,9 @@ from pathlib import Path
 
 from tiered_kv_cache.verify.waiting import selector
 
-from .. import kube
-from ..progress import phase, say
-from ..settings import NAMESPACE, RELEASE
+from . import kube
+from .progress import phase, say
+from .settings import NAMESPACE, RELEASE
 
 GONE_S = 120.0
 
