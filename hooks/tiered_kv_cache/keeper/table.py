@@ -22,6 +22,8 @@ EARLIEST = 1_577_836_800
 AHEAD_SECONDS = 5
 """A time that much later than now comes from another clock."""
 LARGEST = 2**32 - 1
+FEW = 4
+"""A shard of which less than one in so many was known before is carried over by what was known."""
 Row = tuple[int, int, int, int]
 """id, size in bytes, blocks of 512 bytes, mtime in seconds."""
 
@@ -215,11 +217,9 @@ class Fingerprint:
 
     def _carry_over(self, old: Shard, new: Shard, rows: list[Row], now: int) -> list[tuple[int, int]]:
         """Fill uses and predecessors of ``new``; returns (predecessor, use) of all rows that have one."""
-        if rows and not old.ids and min(new.mtime) >= EARLIEST and max(new.mtime) <= now + AHEAD_SECONDS:
-            # The first sweep after a start without a record: nothing to carry, nothing to doubt.
-            new.use = array("I", [max(min(mtime, now), old.swept) for mtime in new.mtime])
-            new.pred = array("Q", bytes(8 * len(rows)))
-            return []
+        few = len(old.ids) * FEW <= len(rows)
+        if rows and few and min(new.mtime) >= EARLIEST and max(new.mtime) <= now + AHEAD_SECONDS:
+            return self._carry_few(old, new, now)
         raised = []
         at, end = 0, len(old.ids)
         for ident, _, _, mtime in rows:
@@ -238,6 +238,22 @@ class Fingerprint:
             new.pred.append(pred)
             if pred:
                 raised.append((pred, use))
+        return raised
+
+    def _carry_few(self, old: Shard, new: Shard, now: int) -> list[tuple[int, int]]:
+        """The same, row by row of ``old``, where no time is to be doubted: in the first sweep after a start without a record
+        nearly all rows are new."""
+        new.use = array("I", [max(min(mtime, now), old.swept) for mtime in new.mtime])
+        new.pred = array("Q", bytes(8 * len(new.ids)))
+        raised = []
+        for ident, use, pred, before in zip(old.ids, old.use, old.pred, old.mtime, strict=True):
+            at = new.find(ident)
+            if at < 0:
+                continue
+            new.use[at] = use if before == new.mtime[at] else max(use, min(new.mtime[at], now))
+            new.pred[at] = pred
+            if pred:
+                raised.append((pred, new.use[at]))
         return raised
 
     def rows(self) -> Iterator[tuple[int, int, int, int]]:
