@@ -18,6 +18,11 @@ _END_S = 60.0
 """Seconds in which interrupted tests can take down what they started: mounts, servers."""
 
 
+def _interruptible() -> None:
+    """A shell starts what it puts in the background with interrupts ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Beside:
     """Use it as a context manager: what still runs at the end of the block is interrupted, with all that it started.
 
@@ -35,6 +40,7 @@ class Beside:
             stdout=self._output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            preexec_fn=_interruptible,  # noqa: PLW1509 - no thread runs beside this
         )
 
     def __enter__(self) -> Self:
