@@ -81,7 +81,7 @@ def _with(path: tuple[str | int, ...], value: Any) -> Json:
 # Maps whose keys are the user's, or judged by a rule of templates/validate/.
 FREE = re.compile(
     r"^models$|^curvine\.config\.\w+$|^observability\.\w+\.labels$"
-    r"|\.(linesOfBusiness|models|env|nodeSelector|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
+    r"|\.(linesOfBusiness|models|env|nodeSelector|adapterConfig|podAnnotations|podLabels|serviceAccountAnnotations|matchLabels)$"
     r"|\.hyperpod\.(labels|tags)$|\.(namespaces|engines|configuration)$"
 )
 
