@@ -9,23 +9,24 @@ import yaml
 
 from chart.helm import CHART, Json, model, overlay
 from key_coverage.leaves import leaves
+from key_coverage.remember import Remembering
 from key_coverage.search import EXCEPTIONS, JUDGED, effect
 from key_coverage.trees import ABSENT, at, changed, depth
-from property.renderer import Answer, Question, Renderer, of_the_chart
+from property.renderer import Answer, Question, of_the_chart
 
 PARTS = 8
 LEAVES = list(leaves())
 
 
 @pytest.fixture(scope="module")
-def renderer() -> Iterator[Renderer]:
+def renderer() -> Iterator[Remembering]:
     """Without an API server's judgement, which other tests ask for."""
     with of_the_chart("-validate=false") as running:
-        yield running
+        yield Remembering(running)
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_key_has_an_effect(renderer: Renderer, part: int) -> None:
+def test_every_key_has_an_effect(renderer: Remembering, part: int) -> None:
     wrong = [
         f"{leaf}: {'no effect was seen' if not found else f'excepted, but {found.one!r} and {found.other!r} differ'}"
         for leaf in LEAVES[part::PARTS]

@@ -13,6 +13,7 @@ from property.renderer import Renderer
 from testing.tools import environment
 
 from .leaves import leaves
+from .remember import Remembering
 from .search import EXCEPTIONS, effect
 
 
@@ -20,7 +21,8 @@ def main(asked: list[str]) -> int:
     """Print the figures; return the exit code."""
     chosen = [leaf for leaf in leaves() if not asked or any(text in str(leaf) for text in asked)]
     missing, wrong = [], []
-    with Renderer(environment()["RENDER"], CHART, "-validate=false") as renderer:
+    with Renderer(environment()["RENDER"], CHART, "-validate=false") as process:
+        renderer = Remembering(process)
         for leaf in chosen:
             found = effect(renderer, leaf)
             if found and asked:
