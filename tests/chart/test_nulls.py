@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chart.helm import CHART, Helm, Json, Manifests, Refused
+from chart.helm import CHART, Helm, Json, Manifests, Refused, merged
 from chart.test_golden import normal
 
 DEFAULTS: Json = yaml.safe_load((CHART / "values.yaml").read_text())
@@ -51,7 +51,13 @@ def _fault(helm: Helm, path: tuple[str, ...]) -> str | None:
     return f"{'.'.join(path)}: rendered {printed}" if printed else None
 
 
+OTHERS_POOL: Json = {
+    "l2": {"volume": {"type": "curvine", "claimName": "", "size": "400Gi"}},
+    "curvine": {"pool": {"release": "platform", "namespace": "kv-platform", "masters": 3}},
+}
 FEATURES: dict[str, Json] = {
+    "a pool of another release": OTHERS_POOL,
+    "a pool of another release, csi": merged(OTHERS_POOL, {"curvine": {"client": {"mode": "csi"}}}),
     "gateway, no L1": {
         "gateway": {"enabled": True, "exclusive": True},
         "apiKey": {"secretName": "key"},

@@ -22,8 +22,10 @@
 {{- define "tkc.validate.curvine.other" -}}
 {{- $curvine := .root.tkc.values.curvine -}}
 {{- $key := include "curvine.key" .root -}}
-{{- if not (include "tkc.validate.cleanPath" $curvine.client.directory) -}}
-{{-   include "tkc.validate.curvine.directory" . -}}
+{{- if include "tkc.validate.required" (dict "faults" .faults "from" .root.tkc.values "prefix" "" "paths" (list "curvine.client.mode" "curvine.client.directory")) -}}
+{{-   if not (include "tkc.validate.cleanPath" $curvine.client.directory) -}}
+{{-     include "tkc.validate.curvine.directory" . -}}
+{{-   end -}}
 {{- end -}}
 {{- if not (regexMatch "^[a-z0-9]([-a-z0-9]*[a-z0-9])?\\.[a-z]([-a-z0-9]*[a-z0-9])?$" $key) -}}
 {{-   include "tkc.fault" (dict "faults" .faults "key" "curvine.pool" "value" $curvine.pool "why" "not a release and its namespace" "fix" "write them as: helm list -A shows them") -}}
