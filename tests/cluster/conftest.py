@@ -6,7 +6,9 @@ server and to the service as a user would.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ import yaml
 from local_cluster import diagnostics, volumes
 from local_cluster.helm import Helm
 from local_cluster.images import REPOSITORY
-from local_cluster.settings import PLACES
+from local_cluster.settings import NODE_SHARED, PLACES
 
 from .api import Api
 
@@ -91,6 +93,22 @@ def fresh_namespace(kubeconfig: Path, api: Api, name: str) -> Iterator[str]:
     volumes.ensure_models_claim(kubeconfig, name)
     yield name
     volumes.remove_namespace(kubeconfig, name)
+
+
+@contextmanager
+def own_volume(name: str) -> Iterator[tuple[Path, str]]:
+    """A folder that all nodes share, empty, and its end: here and on the nodes.
+
+    On a volume where another release's keeper works, such as the demo's, a release's own would wait.
+    """
+    folder = PLACES.state / "shared" / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    folder.chmod(0o1777)
+    try:
+        yield folder, f"{NODE_SHARED}/{name}"
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,15 +10,15 @@ from typing import Any
 import pytest
 
 from local_cluster.helm import Helm
-from local_cluster.settings import NODE_SHARED, PLACES
+from local_cluster.settings import PLACES
 
 from .api import Api, wait_for
-from .conftest import MODEL, VALUES
+from .conftest import MODEL, VALUES, own_volume
 from .engines import Engines, prompt_of
 
 LINE_OF_BUSINESS = "kept"
-VOLUME = PLACES.state / "shared" / "l2-kept"
-"""Its own: on a volume where another release's keeper works, this one would wait."""
+FOLDER = "l2-kept"
+VOLUME = PLACES.state / "shared" / FOLDER
 QUOTA = 16 * 2**20
 """Ten chunks of this model."""
 
@@ -27,21 +26,18 @@ QUOTA = 16 * 2**20
 @pytest.fixture
 def kept(helm: Helm, image_values: list[Path]) -> Iterator[Helm]:
     """A release of its own, with a small quota and nothing on the volume yet."""
-    shutil.rmtree(VOLUME, ignore_errors=True)
-    VOLUME.mkdir()
-    VOLUME.chmod(0o1777)
-    one = Helm(helm.kubeconfig, helm.namespace, "kept", [VALUES, *image_values])
-    values = {
-        "lineOfBusiness": LINE_OF_BUSINESS,
-        f"models.{MODEL}.replicas": 1,
-        "l2.keeper.quota": QUOTA,
-        "l2.volume.hostPath.path": f"{NODE_SHARED}/{VOLUME.name}",
-    }
-    done = one.upgrade("--set", ",".join(f"{key}={value}" for key, value in values.items()), wait_s=600)
-    assert done.ok, done.text
-    yield one
-    one.uninstall()
-    shutil.rmtree(VOLUME, ignore_errors=True)
+    with own_volume(FOLDER) as (_, on_nodes):
+        one = Helm(helm.kubeconfig, helm.namespace, "kept", [VALUES, *image_values])
+        values = {
+            "lineOfBusiness": LINE_OF_BUSINESS,
+            f"models.{MODEL}.replicas": 1,
+            "l2.keeper.quota": QUOTA,
+            "l2.volume.hostPath.path": on_nodes,
+        }
+        done = one.upgrade("--set", ",".join(f"{key}={value}" for key, value in values.items()), wait_s=600)
+        assert done.ok, done.text
+        yield one
+        one.uninstall()
 
 
 def status(api: Api, release: Helm) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from kubernetes import client
 from local_cluster.helm import Helm
 
 from ..api import Api
-from ..conftest import MODEL, VALUES, fresh_namespace
+from ..conftest import MODEL, VALUES, fresh_namespace, own_volume
 from ..engines import Engines
 
 UIDS = {"isoa": 10001, "isob": 20001}
@@ -48,13 +48,14 @@ class Tenant:
         return self.engines.api.run(self.helm.namespace, self.pod().metadata.name, "lmcache", ["sh", "-c", script])
 
 
-def _values(name: str, others: dict[str, Any]) -> dict[str, Any]:
+def _values(name: str, others: dict[str, Any], volume: str) -> dict[str, Any]:
     uid = UIDS[name]
     first = bool(others)
     return {
         "lineOfBusiness": name,
         "cacheSalt": {"secretName": "salt"},
         "l2": {
+            "volume": {"hostPath": {"path": volume}},
             "owner": {"uid": uid, "gid": uid, "fsGroup": uid if first else None},
             "keeper": {"enabled": first, "linesOfBusiness": others},
         },
@@ -65,8 +66,15 @@ def _values(name: str, others: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="package")
+def volume() -> Iterator[str]:
+    """Path on the nodes of the one that both share."""
+    with own_volume("l2-isolation") as (_, on_nodes):
+        yield on_nodes
+
+
+@pytest.fixture(scope="package")
 def tenants(
-    kubeconfig: Path, api: Api, image_values: list[Path], tmp_path_factory: pytest.TempPathFactory
+    kubeconfig: Path, api: Api, image_values: list[Path], volume: str, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[list[Tenant]]:
     """Both, ready; the first keeps the volume for both."""
     folder = tmp_path_factory.mktemp("isolation")
@@ -84,7 +92,7 @@ def tenants(
             )
             others = {"isob": {"quota": "1Gi", "gid": UIDS["isob"]}} if not made else {}
             file = folder / f"{name}.json"
-            file.write_text(json.dumps(_values(name, others)))
+            file.write_text(json.dumps(_values(name, others, volume)))
             helm = Helm(kubeconfig, namespace, "iso", [VALUES, *image_values, file])
             made.append(Tenant(name, uid, secret, helm, Engines(api, namespace, "iso", MODEL)))
             done = helm.upgrade(wait_s=600)
