@@ -95,7 +95,9 @@ def test_a_load_ends_when_computing_would_have_been_as_fast(tmp_path: Path, monk
         try:
             assert set(b.load(0)) <= {errors.DEADLINE, errors.BREAKER}
             # A probe of another object may have closed it since.
-            until(lambda: b.value("breaker_opened_total", breaker="read", cause=errors.DEADLINE) == 1, "the breaker opens")
+            until(
+                lambda: b.value("breaker_opened_total", breaker="read", cause=errors.DEADLINE) == 1, "the breaker opens"
+            )
         finally:
             hang.released.set()
 
