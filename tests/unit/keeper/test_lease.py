@@ -276,7 +276,7 @@ def test_two_whole_keepers_one_acts_the_other_follows_when_it_ends(
 def test_a_hung_volume_keeps_the_lease_a_while_then_ends_the_process(volume: Volume, server: LeaseServer) -> None:
     volume.root().put("a")
     ended: list[tuple[str, int]] = []
-    running, _ = service(volume, server, "a", ended, seconds=1.5)
+    running, _ = service(volume, server, "a", ended, seconds=4)
     keeper = running._keeper
     thread = threading.Thread(target=running.run, daemon=True)
     thread.start()
